@@ -1,0 +1,1 @@
+"""Controlled feature selection for neural networks by Gaussian mirrors."""
