@@ -1,0 +1,50 @@
+# Every target sets up what it needs: a virtual environment in .venv with the versions of constraints.txt.
+# The constraints are not optional: without them pip takes the newest torch and gigabytes of GPU packages.
+
+PYTHON  ?= python3
+WORKERS ?= 2
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+PIP     := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+# One thread a worker: the workers already fill the cores.
+SINGLE  := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+BENCHES := $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
+
+export MPLBACKEND := Agg
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint slow bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' Makefile
+
+demo: $(STAMP)  ## select features in the built-in example; results in demo-results/
+	rm -rf demo-results
+	$(BIN)/neuralmirror demo --out demo-results
+
+test: $(STAMP)  ## all tests but the slow ones
+	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)  ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+slow: $(STAMP)  ## the statistical tests: FDR and power over many replicates
+	$(SINGLE) $(BIN)/python -m pytest -m slow -n $(WORKERS)
+
+bench: $(STAMP)  ## every file of benchmarks/, one after the other
+	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
+
+clean:  ## remove results, builds and caches; the environment stays
+	rm -rf demo-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The build backend comes first, under the constraints too, so that no build downloads a second, unpinned set.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "neuralmirror needs Python 3.11 or newer; try: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) hatchling
+	$(PIP) --no-build-isolation --editable '.[test,lint]'
+	@touch $@
