@@ -20,10 +20,15 @@ LAYERS = [
     "training",
     "importance",
     "selection",
+    "problems",
+    "lasso",
+    "schemes",
     "screening",
+    "base",
     "selectors",
     "knockoffs",
     "baselines",
+    "responses",
     "designs",
     "tables",
     "trials",
@@ -33,7 +38,7 @@ LAYERS = [
     "cli",
 ]
 # These stand on NumPy alone, so that they can be read, tested and reused without the rest.
-ALONE = {"selection", "designs"}
+ALONE = {"selection", "responses"}
 
 
 def is_private(name: str) -> bool:

@@ -1,1 +1,26 @@
 """Controlled feature selection for neural networks by Gaussian mirrors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuralmirror.base import SelectionWarning
+    from neuralmirror.selectors import NeuralGaussianMirror
+
+__all__ = ["NeuralGaussianMirror", "SelectionWarning"]
+
+# Where each public name lives. They are imported on first use, so that the command line answers before torch loads.
+_HOMES = {"NeuralGaussianMirror": "selectors", "SelectionWarning": "base"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'neuralmirror' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"neuralmirror.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,201 @@
+"""What every selector of the package shares: checked input, one way to select, and results that can be stored."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from neuralmirror import _checks, selection
+from neuralmirror.mirrors import Columns, sort_columns
+from neuralmirror.problems import Problem, standardised
+
+Mask = NDArray[np.bool_]
+
+
+class SelectionWarning(UserWarning):
+    """Something about the data or the result that a user should know."""
+
+
+class ControlledSelector(SelectorMixin, BaseEstimator):
+    """A scikit-learn selector whose expected share of false selections stays below `fdr`.
+
+    A subclass's `fit` calls `_read` for a checked problem and `_conclude` with the statistics of its usable columns.
+    """
+
+    fdr: float
+    offset: int
+    support_: Mask
+
+    def _read(self, X: Any, y: Any, task: str = "auto", covariates: Iterable[Any] | None = None) -> Problem:
+        """Check X and y; keep names, classes and the sorting of columns; return the standardised problem."""
+        _checks.check_fdr(self.fdr)
+        _checks.check_offset(getattr(self, "offset", 1))
+        _checks.check_frame(X)
+        _checks.check_text(X)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        names = [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
+        _checks.check_shape(X)
+        _checks.check_finite(X, names)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = _checks.check_response(column_or_1d(y, warn=True), len(X))
+        task = _checks.guess_task(y, _checks.check_choice("task", task, ("auto", "regression", "classification")))
+        self.task_ = task
+        if task == "classification":
+            self.classes_, y = np.unique(y, return_inverse=True)
+        aside = _checks.column_positions(covariates, names, "covariates")
+        self._sort(X, names, aside)
+        n_classes = len(self.classes_) if task == "classification" else 0
+        x = standardised(X[:, self._columns.usable])
+        return Problem(x, y.astype(float), standardised(X[:, aside]), n_classes)
+
+    def _sort(self, X: NDArray[np.float64], names: list[str], aside: list[int]) -> None:
+        """Keep apart covariates, constant columns and copies, and say so."""
+        columns = sort_columns(X)
+        usable = np.setdiff1d(columns.usable, aside)
+        self._columns = Columns(usable, columns.constant, columns.copies)
+        self._sd = X.std(axis=0)
+        self.constant_features_ = np.array([names[j] for j in columns.constant], dtype=object)
+        self.duplicate_features_ = {names[j]: names[first] for j, first in columns.copies.items()}
+        if len(columns.constant):
+            _warn(f"{_count(columns.constant, 'constant column')} cannot be selected: {_some(self.constant_features_)}")
+        if columns.copies:
+            _warn(
+                f"{_count(columns.copies, 'column')} repeat another exactly and are represented by it: "
+                + _some(f"{copy} = {first}" for copy, first in self.duplicate_features_.items())
+            )
+        if len(usable) < 2:
+            raise ValueError(
+                f"X has {len(usable)} distinct, varying columns to select from; at least 2 are needed"
+            )
+
+    def _conclude(self, statistics: NDArray[np.float64], n_mirrors: int = 1) -> Self:
+        """Store the statistics (draws, usable columns), select, and say why when nothing is selected."""
+        self._draws = np.zeros((len(statistics), self.n_features_in_))
+        self._draws[:, self._columns.usable] = statistics
+        self._n_mirrors = n_mirrors
+        self._select()
+        if not self.support_.any():
+            _warn(self.explain())
+        return self
+
+    def _select(self) -> None:
+        counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
+        self.mirror_statistics_ = np.median(self._draws, axis=0)
+        thresholds = [selection.mirror_threshold(m, self.fdr, **counting) for m in self._draws]
+        self.threshold_ = float(np.median(thresholds))
+        self.support_ = self.reselect(fdr=self.fdr)
+        self.selection_frequencies_ = np.mean([m >= t for m, t in zip(self._draws, thresholds, strict=True)], axis=0)
+        self.q_values_ = selection.repeated_q_values(self._draws, **counting)
+        self.estimated_fdp_ = self._estimated_fdp(thresholds)
+
+    def _estimated_fdp(self, thresholds: list[float]) -> float:
+        """Mean over draws of the estimated FDP at the threshold; 0 where a draw selects nothing."""
+        counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
+        pairs = zip(self._draws, thresholds, strict=True)
+        return float(
+            np.mean([selection.estimated_fdp(m, t, **counting) if np.isfinite(t) else 0.0 for m, t in pairs])
+        )
+
+    def reselect(self, fdr: float | None = None, offset: int | None = None) -> Mask:
+        """The selection at another level or offset, without refitting: a boolean mask over the features."""
+        check_is_fitted(self)
+        level = _checks.check_fdr(self.fdr if fdr is None else fdr)
+        offset = _checks.check_offset(self.offset if offset is None else offset)
+        return selection.select_repeated(self._draws, level, offset=offset, n_mirrors=self._n_mirrors)
+
+    def explain(self) -> str:
+        """One or two sentences on what was selected, or on why nothing was."""
+        check_is_fitted(self)
+        found, p = int(self.support_.sum()), self.n_features_in_
+        if found:
+            return (
+                f"{found} of {p} features selected at fdr={self.fdr:g} "
+                f"(threshold {self.threshold_:.4g}, estimated FDP {self.estimated_fdp_:.3f})."
+            )
+        strongest = self._draws[int(np.argmin([selection.mirror_q_values(m).min() for m in self._draws]))]
+        return selection.explain_empty(strongest, self.fdr, offset=self.offset, n_mirrors=self._n_mirrors)
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_draws")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX=N_CHAR_MAX))
+        if not hasattr(self, "support_"):
+            return text
+        return f"{text}: {int(self.support_.sum())} of {self.n_features_in_} features selected"
+
+    def save(self, path: str | Path) -> None:
+        """Write parameters and results to one safetensors file, which holds numbers and JSON and never code."""
+        check_is_fitted(self)
+        arrays = {
+            name: np.ascontiguousarray(value)
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+        }
+        rest = {k: _plain(v) for k, v in vars(self).items() if k not in arrays and not isinstance(v, Columns)}
+        header = {"class": type(self).__name__, "version": version("neuralmirror"), "state": json.dumps(rest)}
+        save_file(arrays, path, metadata=header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            if header.get("class") != cls.__name__:
+                raise ValueError(f"{path} holds a {header.get('class')}, not a {cls.__name__}; load it with that class")
+            loaded = cls()
+            for name, value in json.loads(header["state"]).items():
+                setattr(loaded, name, _rebuilt(name, value))
+            for name in file.keys():  # noqa: SIM118 (not a dict)
+                setattr(loaded, name, file.get_tensor(name))
+        return loaded
+
+
+def _plain(value: Any) -> Any:
+    """JSON's types: arrays of text as lists, NumPy scalars as Python's, anything else unknown as its name."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def _rebuilt(name: str, value: Any) -> Any:
+    return np.array(value, dtype=object) if name.endswith("_") and isinstance(value, list) else value
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, SelectionWarning, stacklevel=4)
+
+
+def _count(things: Any, noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) > 1)}"
+
+
+def _some(names: Iterable[str], most: int = 5) -> str:
+    """The first few of many names."""
+    listed = list(names)
+    return ", ".join(map(str, listed[:most])) + (f" and {len(listed) - most} more" if len(listed) > most else "")

@@ -1,0 +1,36 @@
+"""Screening (Section 4.2): rank all features on a third of the rows, mirror the best ones on the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.problems import Problem
+from neuralmirror.schemes import Seed, Settings, simultaneous
+from neuralmirror.training import Tick
+
+
+def screen_size(screen: int | str, n: int, p: int) -> int:
+    """m = [n/2] ("half"), [2n/log n] ("log") or a number; the words never ask for more than all p features."""
+    if isinstance(screen, str):
+        return min(p, int(n / 2 if screen == "half" else 2 * n / np.log(n)))
+    if screen > p:
+        raise ValueError(f"screen={screen} asks for more features than the {p} that X has to offer; lower it")
+    return int(screen)
+
+
+def split_rows(n: int, seed: Seed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """[n/3] random rows for the ranking, and the others."""
+    order = np.random.default_rng([*seed, 2]).permutation(n)
+    return np.sort(order[: n // 3]), np.sort(order[n // 3 :])
+
+
+def rank_features(problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None) -> NDArray[np.intp]:
+    """Features by decreasing |L| in one network without mirrors."""
+    plain = replace(
+        settings, n_mirrors=0, choose_shrinkage=False, recipe=replace(settings.recipe, coordinates="directions")
+    )
+    strengths = simultaneous([problem], [seed], plain, tick).strengths[0, :, 0]
+    return np.argsort(-strengths, kind="stable")

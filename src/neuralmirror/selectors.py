@@ -1,0 +1,277 @@
+"""The neural Gaussian mirror as a scikit-learn selector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from neuralmirror import _checks
+from neuralmirror._progress import progress
+from neuralmirror.base import ControlledSelector
+from neuralmirror.importance import IMPORTANCES, mirror_statistics
+from neuralmirror.mirrors import SCALES
+from neuralmirror.networks import ACTIVATIONS
+from neuralmirror.problems import Problem
+from neuralmirror.schemes import Outcome, Seed, Settings, chunk_count, individual, simultaneous
+from neuralmirror.screening import rank_features, screen_size, split_rows
+from neuralmirror.training import Recipe, Tick
+
+
+class NeuralGaussianMirror(ControlledSelector):
+    """Select the features that a response depends on, with the false discovery rate below `fdr`.
+
+    Each feature X_j is joined by noise c_jZ_j of its own scale; networks are trained on both, and a feature is kept
+    when the fitted function follows X_j more than its noise by a margin that noise rarely reaches.
+
+    Parameters
+    ----------
+    scheme : "simultaneous" or "individual"
+        One network with every feature mirrored, or one network per feature.
+    fdr : float
+        The largest acceptable expected share of false features among those selected.
+    offset : 0 or 1
+        Added to the count of false ones. 0 is the paper's; 1 also holds when little or nothing is relevant.
+    screen : None, int, "half" or "log"
+        Rank the features on a third of the rows and mirror only the best (this many, n/2 or 2n/log n) on the others.
+    scale : "kernel", "linear", "residual", "marginal" or array of p numbers
+        The rule for c_j. Numbers are in the units of X.
+    importance : "field", "gradient" or "path"
+        How strongly a network follows a direction: root mean square slope, mean slope, or the paper's path product.
+    n_mirrors : int
+        Noises per feature, K. The finest step of the estimated FDP is 1/K, so K > 1 finds few true features.
+    n_repeats : int
+        Independent draws of all noises, combined by inclusion rates into one more stable selection.
+    task : "auto", "regression" or "classification"
+        "auto" takes text, booleans and few distinct integers as classes.
+    covariates : names or positions of columns
+        Columns that enter the networks unmirrored and unshrunk, and are never selected.
+    hidden_sizes : tuple of int or None
+        Widths of the hidden layers; None gives 20 log p and 10 log p.
+    activation : "relu", "tanh", "silu" or "sigmoid"
+    skip : bool
+        Give the network a sparse linear part, by a pair-adaptive lasso.
+    shrinkage : float or "auto"
+        Group shrinkage of first-layer rows; 0 for none, "auto" to choose it by held-out loss.
+    adaptive_power : float
+        How much less large features are shrunk than small ones; 0 shrinks all alike.
+    coordinates : "directions" or "pair"
+        Hold weights for X_j and c_jZ_j, or for X_j ± c_jZ_j as the paper does.
+    target_transform : "auto", "rank" or "standard"
+        Rank-normal scores or plain standardising of a numeric response; "auto" lets held-out loss decide.
+    steps, batch_size, learning_rate
+        Length of the training, rows per step, and Adam's rate at its start.
+    early_stopping : bool
+        Keep the weights of the best held-out loss, on a fifth of the rows.
+    memory : float
+        Gigabytes that a batch of networks may take; individual mirrors are trained in chunks of that size.
+    random_state : int, RandomState or None
+        Fixes every draw. The result depends neither on the order of the columns, nor on `n_jobs` or `memory`.
+    device : "auto", "cpu" or "cuda"
+    n_jobs : int or None
+        Threads for the linear part.
+    progress : bool or None
+        Show a progress bar; None shows it on terminals.
+
+    Attributes
+    ----------
+    support_ : boolean array, the selected features
+    mirror_statistics_ : the signed margins M_j; with several draws their medians, for display only
+    threshold_ : the τ of the selection, infinite when nothing passes; with several draws the median
+    q_values_ : the smallest level at which each feature would be selected
+    estimated_fdp_ : the estimated share of false features among those selected
+    scales_ : c_j in the units of X
+    strengths_ : strengths (draws, features, 1 + K) of X_j and its noises
+    selection_frequencies_ : the share of draws that select each feature
+    constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
+    loss_curves_ : training loss of each draw
+    """
+
+    def __init__(
+        self,
+        scheme: str = "simultaneous",
+        fdr: float = 0.1,
+        offset: int = 1,
+        screen: int | str | None = None,
+        scale: str | ArrayLike = "kernel",
+        importance: str = "field",
+        n_mirrors: int = 1,
+        n_repeats: int = 1,
+        task: str = "auto",
+        covariates: Sequence[str | int] | None = None,
+        hidden_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
+        skip: bool = True,
+        shrinkage: float | str = 0.8,
+        adaptive_power: float = 1.0,
+        coordinates: str = "directions",
+        target_transform: str = "auto",
+        steps: int = 2500,
+        batch_size: int = 128,
+        learning_rate: float = 2e-3,
+        early_stopping: bool = False,
+        memory: float = 1.0,
+        random_state: int | np.random.RandomState | None = None,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.fdr = fdr
+        self.offset = offset
+        self.screen = screen
+        self.scale = scale
+        self.importance = importance
+        self.n_mirrors = n_mirrors
+        self.n_repeats = n_repeats
+        self.task = task
+        self.covariates = covariates
+        self.hidden_sizes = hidden_sizes
+        self.activation = activation
+        self.skip = skip
+        self.shrinkage = shrinkage
+        self.adaptive_power = adaptive_power
+        self.coordinates = coordinates
+        self.target_transform = target_transform
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
+        self.memory = memory
+        self.random_state = random_state
+        self.device = device
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    @classmethod
+    def paper(
+        cls, scheme: str = "simultaneous", screen: int | str | None = None, fdr: float = 0.1, **changes: Any
+    ) -> Self:
+        """The paper's own settings: path products, offset 0, kernel scales, a plain perceptron on mirrored pairs."""
+        settings = {
+            "scheme": scheme, "screen": screen, "fdr": fdr, "offset": 0, "scale": "kernel", "importance": "path",
+            "skip": False, "shrinkage": 0.0, "adaptive_power": 0.0, "coordinates": "pair",
+            "target_transform": "standard",
+        }  # fmt: skip
+        return cls(**{**settings, **changes})
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Mirror the features, train, compare, select (Algorithms 1 and 2)."""
+        problem = self._read(X, y, self.task, self.covariates)
+        settings = self._settings()
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
+            if self.screen is not None:
+                problem = self._screened(problem, settings, (seed,), tick)
+            outcome = self._mirror(problem, settings, seed, tick)
+        self._store(outcome)
+        return self._conclude(mirror_statistics(outcome.strengths), self.n_mirrors)
+
+    def _settings(self) -> Settings:
+        """Check the parameters and turn words into what they stand for, once."""
+        _checks.check_choice("scheme", self.scheme, ("simultaneous", "individual"))
+        coordinates = _checks.check_choice("coordinates", self.coordinates, ("directions", "pair"))
+        n_mirrors = _checks.check_count("n_mirrors", self.n_mirrors)
+        if coordinates == "pair" and n_mirrors > 1:
+            raise ValueError(
+                f"coordinates='pair' holds one noise per feature, got n_mirrors={n_mirrors}; use 'directions'"
+            )
+        choose = isinstance(self.shrinkage, str) and bool(
+            _checks.check_choice("shrinkage", self.shrinkage, ("auto",))
+        )
+        recipe = Recipe(
+            steps=_checks.check_count("steps", self.steps),
+            batch_size=_checks.check_count("batch_size", self.batch_size),
+            learning_rate=_checks.check_positive("learning_rate", self.learning_rate),
+            shrinkage=0.0 if choose else _checks.check_positive("shrinkage", self.shrinkage, zero=True),
+            adapt_power=_checks.check_positive("adaptive_power", self.adaptive_power, zero=True),
+            coordinates=coordinates,
+        )
+        return Settings(
+            recipe=recipe,
+            importance=IMPORTANCES[_checks.check_choice("importance", self.importance, IMPORTANCES)],
+            scale=self._scale_rule(),
+            n_mirrors=n_mirrors,
+            hidden=self._hidden(),
+            activation=_checks.check_choice("activation", self.activation, ACTIVATIONS),
+            skip=bool(self.skip),
+            transform=_checks.check_choice(
+                "target_transform", self.target_transform, ("auto", "rank", "standard")
+            ),
+            choose_shrinkage=choose,
+            early_stopping=bool(self.early_stopping),
+            memory=int(_checks.check_positive("memory", self.memory) * 2**30),
+            device=resolve_device(self.device),
+            n_jobs=self.n_jobs,
+        )
+
+    def _hidden(self) -> tuple[int, ...] | None:
+        if self.hidden_sizes is None:
+            return None
+        sizes = tuple(_checks.check_count("hidden_sizes", size) for size in self.hidden_sizes)
+        if not sizes:
+            raise ValueError("hidden_sizes must name at least one hidden layer, got none; try (100, 50)")
+        return sizes
+
+    def _scale_rule(self) -> Callable[[Tensor, Tensor], Tensor]:
+        if isinstance(self.scale, str):
+            return SCALES[_checks.check_choice("scale", self.scale, SCALES)]
+        numbers = np.asarray(self.scale, dtype=float)
+        if numbers.shape != (self.n_features_in_,) or not (np.isfinite(numbers) & (numbers > 0)).all():
+            raise ValueError(
+                f"scale must be a rule ({', '.join(map(repr, SCALES))}) or {self.n_features_in_} positive numbers, "
+                f"one per column of X; got {self.scale!r}"
+            )
+        return lambda x, z: x.new_tensor((numbers / self._sd)[self._columns.usable])
+
+    def _work(self, problem: Problem, settings: Settings) -> int:
+        """Training steps that `fit` will take, for the progress bar."""
+        rounds = 1 if self.scheme == "simultaneous" else chunk_count(problem, settings) * self.n_repeats
+        return self.steps * (rounds + (self.screen is not None))
+
+    def _screened(self, problem: Problem, settings: Settings, seed: Seed, tick: Tick) -> Problem:
+        """Rank on [n/3] rows; return the best features on the other rows."""
+        size = screen_size(self._screen_word(), len(problem.x), problem.x.shape[1])
+        ranking, others = split_rows(len(problem.x), seed)
+        order = rank_features(problem.rows(ranking), seed, settings, tick)
+        kept = np.sort(order[:size])
+        self._columns = replace(self._columns, usable=self._columns.usable[kept])
+        return problem.rows(others).columns(kept)
+
+    def _screen_word(self) -> int | str:
+        if isinstance(self.screen, str):
+            return _checks.check_choice("screen", self.screen, ("half", "log"))
+        return _checks.check_count("screen", self.screen, least=2)
+
+    def _mirror(self, problem: Problem, settings: Settings, seed: int, tick: Tick) -> Outcome:
+        """Both algorithms, for each of the repeated draws."""
+        seeds = [(seed, draw) for draw in range(_checks.check_count("n_repeats", self.n_repeats))]
+        if self.scheme == "simultaneous":
+            return simultaneous([problem] * len(seeds), seeds, settings, tick)
+        return Outcome.join([individual(problem, s, settings, tick) for s in seeds])
+
+    def _store(self, outcome: Outcome) -> None:
+        draws, _, directions = outcome.strengths.shape
+        usable = self._columns.usable
+        self.strengths_ = np.zeros((draws, self.n_features_in_, directions))
+        self.strengths_[:, usable] = outcome.strengths
+        self.scales_ = np.zeros(self.n_features_in_)
+        self.scales_[usable] = outcome.scales.mean(axis=0) * self._sd[usable]
+        self.loss_curves_ = outcome.curve
+        self.target_transform_ = outcome.choices["transform"][0]
+
+
+def resolve_device(device: str) -> str:
+    """ "auto" takes CUDA where there is one."""
+    _checks.check_choice("device", device.split(":")[0], ("auto", "cpu", "cuda"))
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r} was asked for, but PyTorch finds no CUDA device; use 'auto' or 'cpu'")
+    return device

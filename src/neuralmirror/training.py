@@ -1,0 +1,202 @@
+"""The optimisation loop: Adam on a cosine schedule with decoupled, pair-adaptive group shrinkage.
+
+One step, for every network of the batch at once:
+
+    weights ← Adam(weights, ∇ loss(xᵀθ + MLP(x), y) on a minibatch)
+    row     ← row · max(0, 1 − lr·g·a_j / ‖row‖)       for each input's first-layer row
+
+The group weights a_j are 1 until `adapt_at` of the steps are done and then follow the sizes of the rows. All
+directions of a feature (X_j and its noise) share one a_j, so nothing here prefers one to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from neuralmirror.networks import Networks
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # outputs (m, b, q) and targets (m or 1, b, q) to row losses (m, b)
+Tick = Callable[[int], None]
+
+CHECKS = 50  # points of a loss curve, and looks at the held-out rows
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the networks are trained. `shrinkage=0` and `coordinates="pair"` leave the paper's plain perceptron."""
+
+    steps: int = 2500
+    batch_size: int = 128
+    learning_rate: float = 2e-3
+    shrinkage: float = 0.8  # g
+    adapt_at: float = 0.4  # share of the steps after which the group weights adapt; 1 switches it off
+    adapt_power: float = 1.0  # γ
+    adapt_floor: float = 0.01  # ε
+    coordinates: str = "directions"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the networks see, and which rows of the first layer belong to one feature."""
+
+    shared: Tensor  # (n, s)
+    own: Tensor  # (m, n, o): blocks of K+1 directions (X_j, cZ_j^1..K), then covariates
+    shared_group: Tensor  # (s,) feature of each shared input; −1 marks a covariate, which is never shrunk
+    own_group: Tensor  # (o,) feature of each own input, likewise
+    held: Tensor | None = None  # (m,) the shared row that each network holds at zero
+
+
+def squared_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """(f − y)² summed over outputs."""
+    return (outputs - targets).square().sum(dim=-1)
+
+
+def logistic_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """The negative log-likelihood of a target in {0, 1} under the logit f."""
+    return (functional.softplus(outputs) - targets * outputs).sum(dim=-1)
+
+
+def softmax_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """The negative log-likelihood of one-hot targets under logits f."""
+    return -(targets * outputs.log_softmax(dim=-1)).sum(dim=-1)
+
+
+def cosine_rates(recipe: Recipe) -> NDArray[np.float64]:
+    """lr_t = lr · (1 + cos(π t/T)) / 2."""
+    return recipe.learning_rate * 0.5 * (1 + np.cos(np.pi * np.arange(recipe.steps) / recipe.steps))
+
+
+def minibatches(n: int, recipe: Recipe, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Row indices (steps, b): passes over shuffled rows, the same for every network of a batch."""
+    size = min(recipe.batch_size, n)
+    passes = -(-recipe.steps * size // n)
+    order = np.concatenate([rng.permutation(n) for _ in range(passes)])
+    return order[: recipe.steps * size].reshape(recipe.steps, size)
+
+
+def equal_weights(networks: Networks, inputs: Inputs) -> tuple[Tensor, Tensor]:
+    """a_j = 1 for every feature and 0 for covariates, shaped (s, 1) and (1, o)."""
+    dtype = networks.bias.dtype
+    return (inputs.shared_group >= 0).to(dtype)[:, None], (inputs.own_group >= 0).to(dtype)[None]
+
+
+def adaptive_weights(networks: Networks, inputs: Inputs, recipe: Recipe) -> tuple[Tensor, Tensor]:
+    """a_j = ((½ + ε)/(r_j + ε))^γ with r_j = Σ_directions ‖row‖ / max over features, as (s, m) and (m, o)."""
+    free_shared, free_own = equal_weights(networks, inputs)
+    shared = networks.shared.norm(dim=2).mT * free_shared.mT  # (m, s)
+    own = networks.own.norm(dim=2) * free_own  # (m, o)
+    shared_group, own_group = inputs.shared_group.clamp(min=0), inputs.own_group.clamp(min=0)
+    groups = int(torch.cat([shared_group, own_group]).max()) + 1
+    sizes = own.new_zeros(len(networks), groups)
+    sizes = sizes.index_add(1, shared_group, shared).index_add(1, own_group, own)
+    share = sizes / sizes.amax(dim=1, keepdim=True).clamp(min=1e-12)
+    weights = ((0.5 + recipe.adapt_floor) / (share + recipe.adapt_floor)) ** recipe.adapt_power
+    return weights[:, shared_group].mT * free_shared, weights[:, own_group] * free_own
+
+
+def shrink_rows(rows: Tensor, amount: Tensor) -> None:
+    """row ← row · max(0, 1 − amount/‖row‖), the proximal step of a group lasso."""
+    norms = rows.norm(dim=2).clamp(min=1e-12)
+    rows.mul_((1 - amount / norms).clamp(min=0)[..., None])
+
+
+def from_pairs(networks: Networks, pairs: int) -> Networks:
+    """Own rows held as (w⁺, w⁻) of mirrored pairs turned into those of the directions: w⁺ + w⁻ and w⁺ − w⁻."""
+    plus, minus = networks.own[:, :pairs].unflatten(1, (-1, 2)).unbind(dim=2)
+    directions = torch.stack([plus + minus, plus - minus], dim=2).flatten(1, 2)
+    return replace(networks, own=torch.cat([directions, networks.own[:, pairs:]], dim=1))
+
+
+def train(
+    networks: Networks,
+    inputs: Inputs,
+    targets: Tensor,
+    loss: Loss,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    *,
+    row_weights: Tensor | None = None,
+    early_stopping: bool = False,
+    tick: Tick | None = None,
+) -> tuple[Networks, Tensor]:
+    """Train all networks; return them in direction coordinates with their loss curves, (m, about 50).
+
+    Rows of weight 0 in `row_weights` (m, n) are held out of a network's training; with `early_stopping` its weights
+    are those of its best held-out loss.
+    """
+    pairs = int((inputs.own_group >= 0).sum()) if recipe.coordinates == "pair" else 0
+    parameters = [tensor.requires_grad_() for tensor in networks.parameters()]
+    adam = torch.optim.Adam(parameters, lr=recipe.learning_rate, fused=True)
+    with torch.no_grad():
+        skip = networks.linear(inputs.shared, inputs.own)  # (m, n, q)
+    batches = torch.from_numpy(minibatches(targets.shape[1], recipe, rng)).to(targets.device)
+    adapt_step, check_every = round(recipe.adapt_at * recipe.steps), max(1, recipe.steps // CHECKS)
+    weights = equal_weights(networks, inputs)
+    curve, best = [], _Best(networks)
+    for step, (rows, rate) in enumerate(zip(batches, cosine_rates(recipe), strict=True)):
+        outputs = from_pairs(networks, pairs).perceptron(inputs.shared[rows], inputs.own[:, rows])
+        losses = loss(skip[:, rows] + outputs, targets[:, rows])  # (m, b)
+        losses = (losses if row_weights is None else losses * row_weights[:, rows]).mean(dim=1)
+        adam.zero_grad()
+        losses.sum().backward()
+        adam.param_groups[0]["lr"] = float(rate)
+        adam.step()
+        with torch.no_grad():
+            shrink(networks, inputs, float(rate) * recipe.shrinkage, weights)
+            if step + 1 == adapt_step < recipe.steps:
+                weights = adaptive_weights(networks, inputs, recipe)
+            if step % check_every == 0:
+                curve.append(losses.detach())
+                if early_stopping and row_weights is not None:
+                    best.offer(held_out_loss(from_pairs(networks, pairs), inputs, targets, loss, row_weights))
+        if tick is not None:
+            tick(1)
+    with torch.no_grad():
+        best.restore()
+        return from_pairs(networks, pairs).detached(), torch.stack(curve, dim=1)
+
+
+def shrink(networks: Networks, inputs: Inputs, amount: float, weights: tuple[Tensor, Tensor]) -> None:
+    """Shrink each first-layer row by its group weight times amount, and hold what is held at zero."""
+    if amount > 0:
+        shrink_rows(networks.shared, amount * weights[0])
+        shrink_rows(networks.own, amount * weights[1])
+    if inputs.held is not None:
+        networks.shared[inputs.held, torch.arange(len(networks), device=inputs.held.device)] = 0
+
+
+def held_out_loss(
+    networks: Networks, inputs: Inputs, targets: Tensor, loss: Loss, row_weights: Tensor
+) -> Tensor:
+    """Mean loss over each network's rows of weight 0, (m,)."""
+    out = (row_weights == 0).to(targets.dtype)
+    return (loss(networks(inputs.shared, inputs.own), targets) * out).sum(dim=1) / out.sum(dim=1)
+
+
+class _Best:
+    """Remembers, network by network, the weights of the lowest loss offered so far."""
+
+    def __init__(self, networks: Networks) -> None:
+        self.networks = networks
+        self.loss = networks.bias.new_full((len(networks),), float("inf"))
+        self.kept: list[Tensor] = []
+
+    def offer(self, loss: Tensor) -> None:
+        now = [self.networks.shared.transpose(0, 1), *self.networks.parameters()[1:]]  # all (m, ...)
+        better = loss < self.loss
+        self.loss = torch.minimum(loss, self.loss)
+        self.kept = self.kept or [tensor.detach().clone() for tensor in now]
+        for kept, tensor in zip(self.kept, now, strict=True):
+            kept[better] = tensor.detach()[better]
+
+    def restore(self) -> None:
+        now = [self.networks.shared.transpose(0, 1), *self.networks.parameters()[1:]]
+        for kept, tensor in zip(self.kept, now, strict=False):
+            tensor.copy_(kept)
