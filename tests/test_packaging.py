@@ -35,6 +35,7 @@ LAYERS = [
     "studies",
     "plots",
     "report",
+    "demo",
     "cli",
 ]
 # These stand on NumPy alone, so that they can be read, tested and reused without the rest.
