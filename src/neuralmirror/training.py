@@ -25,6 +25,7 @@ from neuralmirror.networks import Networks
 Loss = Callable[[Tensor, Tensor], Tensor]  # outputs (m, b, q) and targets (m or 1, b, q) to row losses (m, b)
 Tick = Callable[[int], None]
 
+WARM_UP = 3  # steps before CUDA records one: allocations and kernel choices settle first
 CHECKS = 50  # points of a loss curve, and looks at the held-out rows
 
 
@@ -82,15 +83,15 @@ def minibatches(n: int, recipe: Recipe, rng: np.random.Generator) -> NDArray[np.
 
 
 def equal_weights(networks: Networks, inputs: Inputs) -> tuple[Tensor, Tensor]:
-    """a_j = 1 for every feature and 0 for covariates, shaped (s, 1) and (1, o)."""
-    dtype = networks.bias.dtype
-    return (inputs.shared_group >= 0).to(dtype)[:, None], (inputs.own_group >= 0).to(dtype)[None]
+    """a_j = 1 for every feature and 0 for covariates, as (s, m) and (m, o)."""
+    shared, own = (inputs.shared_group >= 0).to(networks.bias), (inputs.own_group >= 0).to(networks.bias)
+    return shared[:, None].repeat(1, len(networks)), own.repeat(len(networks), 1)
 
 
 def adaptive_weights(networks: Networks, inputs: Inputs, recipe: Recipe) -> tuple[Tensor, Tensor]:
     """a_j = ((½ + ε)/(r_j + ε))^γ with r_j = Σ_directions ‖row‖ / max over features, as (s, m) and (m, o)."""
     free_shared, free_own = equal_weights(networks, inputs)
-    shared = networks.shared.norm(dim=2).mT * free_shared.mT  # (m, s)
+    shared = (networks.shared.norm(dim=2) * free_shared).mT  # (m, s)
     own = networks.own.norm(dim=2) * free_own  # (m, o)
     shared_group, own_group = inputs.shared_group.clamp(min=0), inputs.own_group.clamp(min=0)
     groups = int(torch.cat([shared_group, own_group]).max()) + 1
@@ -131,45 +132,91 @@ def train(
     Rows of weight 0 in `row_weights` (m, n) are held out of a network's training; with `early_stopping` its weights
     are those of its best held-out loss.
     """
-    pairs = int((inputs.own_group >= 0).sum()) if recipe.coordinates == "pair" else 0
-    parameters = [tensor.requires_grad_() for tensor in networks.parameters()]
-    adam = torch.optim.Adam(parameters, lr=recipe.learning_rate, fused=True)
-    with torch.no_grad():
-        skip = networks.linear(inputs.shared, inputs.own)  # (m, n, q)
+    step = _Step(networks, inputs, targets, loss, recipe, row_weights)
     batches = torch.from_numpy(minibatches(targets.shape[1], recipe, rng)).to(targets.device)
+    rates = torch.from_numpy(cosine_rates(recipe)).to(targets.device, torch.float32)
     adapt_step, check_every = round(recipe.adapt_at * recipe.steps), max(1, recipe.steps // CHECKS)
-    weights = equal_weights(networks, inputs)
-    curve, best = [], _Best(networks)
-    for step, (rows, rate) in enumerate(zip(batches, cosine_rates(recipe), strict=True)):
-        outputs = from_pairs(networks, pairs).perceptron(inputs.shared[rows], inputs.own[:, rows])
-        losses = loss(skip[:, rows] + outputs, targets[:, rows])  # (m, b)
-        losses = (losses if row_weights is None else losses * row_weights[:, rows]).mean(dim=1)
-        adam.zero_grad()
-        losses.sum().backward()
-        adam.param_groups[0]["lr"] = float(rate)
-        adam.step()
-        with torch.no_grad():
-            shrink(networks, inputs, float(rate) * recipe.shrinkage, weights)
-            if step + 1 == adapt_step < recipe.steps:
-                weights = adaptive_weights(networks, inputs, recipe)
-            if step % check_every == 0:
-                curve.append(losses.detach())
-                if early_stopping and row_weights is not None:
-                    best.offer(held_out_loss(from_pairs(networks, pairs), inputs, targets, loss, row_weights))
+    curve, best, advance = [], _Best(networks), step.run
+    for number, (rows, rate) in enumerate(zip(batches, rates, strict=True)):
+        step.rows.copy_(rows)
+        step.rate.copy_(rate)
+        if number == WARM_UP and targets.is_cuda:
+            advance = step.captured()
+        advance()
+        if number + 1 == adapt_step < recipe.steps:
+            step.adapt()
+        if number % check_every == 0:
+            curve.append(step.losses.clone())
+            if early_stopping and row_weights is not None:
+                best.offer(held_out_loss(step.directions().detached(), inputs, targets, loss, row_weights))
         if tick is not None:
             tick(1)
-    with torch.no_grad():
-        best.restore()
-        return from_pairs(networks, pairs).detached(), torch.stack(curve, dim=1)
+    best.restore()
+    return step.directions().detached(), torch.stack(curve, dim=1)
 
 
-def shrink(networks: Networks, inputs: Inputs, amount: float, weights: tuple[Tensor, Tensor]) -> None:
-    """Shrink each first-layer row by its group weight times amount, and hold what is held at zero."""
-    if amount > 0:
-        shrink_rows(networks.shared, amount * weights[0])
-        shrink_rows(networks.own, amount * weights[1])
-    if inputs.held is not None:
-        networks.shared[inputs.held, torch.arange(len(networks), device=inputs.held.device)] = 0
+class _Step:
+    """One optimisation step on tensors that stay in place, so that CUDA can record it once and replay it."""
+
+    def __init__(
+        self,
+        networks: Networks,
+        inputs: Inputs,
+        targets: Tensor,
+        loss: Loss,
+        recipe: Recipe,
+        row_weights: Tensor | None,
+    ) -> None:
+        self.networks, self.inputs, self.targets, self.loss = networks, inputs, targets, loss
+        self.recipe, self.row_weights = recipe, row_weights
+        self.pairs = int((inputs.own_group >= 0).sum()) if recipe.coordinates == "pair" else 0
+        parameters = [tensor.requires_grad_() for tensor in networks.parameters()]
+        self.rows = torch.zeros(min(recipe.batch_size, targets.shape[1]), dtype=torch.int64, device=targets.device)
+        self.rate = targets.new_tensor(recipe.learning_rate)
+        self.adam = torch.optim.Adam(parameters, lr=self.rate, fused=True, capturable=targets.is_cuda)
+        self.losses = targets.new_zeros(len(networks))
+        self.weights = equal_weights(networks, inputs)
+        with torch.no_grad():
+            self.skip = networks.linear(inputs.shared, inputs.own)  # (m, n, q)
+
+    def directions(self) -> Networks:
+        """The networks with weights for X_j and c_jZ_j."""
+        return from_pairs(self.networks, self.pairs) if self.pairs else self.networks
+
+    def run(self) -> None:
+        """Predict a minibatch, step Adam, shrink the rows."""
+        rows, inputs = self.rows, self.inputs
+        outputs = self.directions().perceptron(inputs.shared[rows], inputs.own[:, rows])
+        losses = self.loss(self.skip[:, rows] + outputs, self.targets[:, rows])  # (m, b)
+        losses = (losses if self.row_weights is None else losses * self.row_weights[:, rows]).mean(dim=1)
+        self.adam.zero_grad()
+        losses.sum().backward()
+        self.adam.step()
+        with torch.no_grad():
+            self.losses.copy_(losses)
+            if self.recipe.shrinkage:
+                shrink(self.networks, self.rate * self.recipe.shrinkage, self.weights)
+            if inputs.held is not None:
+                self.networks.shared[inputs.held, torch.arange(len(self.networks), device=rows.device)] = 0
+
+    def adapt(self) -> None:
+        """Let the group weights follow the sizes that the rows have reached."""
+        with torch.no_grad():
+            for kept, new in zip(self.weights, adaptive_weights(self.networks, self.inputs, self.recipe), strict=True):
+                kept.copy_(new)
+
+    def captured(self) -> Callable[[], None]:
+        """The step as a CUDA graph: no Python and no launches between its kernels."""
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.run()
+        return graph.replay
+
+
+def shrink(networks: Networks, amount: Tensor, weights: tuple[Tensor, Tensor]) -> None:
+    """Shrink each first-layer row by amount times its group weight."""
+    shrink_rows(networks.shared, amount * weights[0])
+    shrink_rows(networks.own, amount * weights[1])
 
 
 def held_out_loss(
@@ -196,6 +243,7 @@ class _Best:
         for kept, tensor in zip(self.kept, now, strict=True):
             kept[better] = tensor.detach()[better]
 
+    @torch.no_grad()
     def restore(self) -> None:
         now = [self.networks.shared.transpose(0, 1), *self.networks.parameters()[1:]]
         for kept, tensor in zip(self.kept, now, strict=False):
