@@ -121,7 +121,12 @@ def check_response(y: Any, n: int) -> NDArray[Any]:
         raise ValueError(f"y contains NaN or inf (first in row {row}); drop such rows from X and y")
     if values.dtype.kind == "O" and any(v is None or v != v for v in values):
         raise ValueError("y contains NaN or None; drop such rows from X and y")
-    if len(np.unique(values)) < 2:
+    try:
+        distinct = len(np.unique(values))
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values})
+        raise ValueError(f"y mixes values of the types {', '.join(kinds)}; give numbers or labels, not both") from None
+    if distinct < 2:
         raise ValueError(f"y is constant (one class or one value, {values[0]!r}); a response that varies is needed")
     return values
 
@@ -144,6 +149,7 @@ def guess_task(y: NDArray[Any], task: str) -> str:
 def column_positions(columns: Iterable[Any] | None, names: Sequence[str], parameter: str) -> list[int]:
     """Positions of columns given by name or by number."""
     positions = []
+    columns = [columns] if isinstance(columns, str) else columns
     for column in columns if columns is not None else []:
         if isinstance(column, str):
             check_choice(parameter, column, names)

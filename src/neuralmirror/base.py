@@ -126,8 +126,9 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
                 f"{found} of {p} features selected at fdr={self.fdr:g} "
                 f"(threshold {self.threshold_:.4g}, estimated FDP {self.estimated_fdp_:.3f})."
             )
-        strongest = self._draws[int(np.argmin([selection.mirror_q_values(m).min() for m in self._draws]))]
-        return selection.explain_empty(strongest, self.fdr, offset=self.offset, n_mirrors=self._n_mirrors)
+        counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
+        lowest = [selection.mirror_q_values(m, **counting).min() for m in self._draws]
+        return selection.explain_empty(self._draws[int(np.argmin(lowest))], self.fdr, **counting)
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -155,8 +156,9 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
             for name, value in vars(self).items()
             if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
         }
-        rest = {k: _plain(v) for k, v in vars(self).items() if k not in arrays and not isinstance(v, Columns)}
-        header = {"class": type(self).__name__, "version": version("neuralmirror"), "state": json.dumps(rest)}
+        rest = {k: v for k, v in vars(self).items() if k not in arrays and not isinstance(v, Columns)}
+        state = json.dumps(rest, default=_plain)
+        header = {"class": type(self).__name__, "version": version("neuralmirror"), "state": state}
         save_file(arrays, path, metadata=header)
 
     @classmethod
@@ -175,12 +177,8 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
 
 
 def _plain(value: Any) -> Any:
-    """JSON's types: arrays of text as lists, NumPy scalars as Python's, anything else unknown as its name."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
+    """What JSON does not know: arrays as lists, NumPy scalars as Python's; the rest (a RandomState) as nothing."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else None
 
 
 def _rebuilt(name: str, value: Any) -> Any:

@@ -7,6 +7,7 @@ solves) a criterion summed over them. `x` is (n, p), `z` is (n, p, K) and scales
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ def sort_columns(x: NDArray[np.float64]) -> Columns:
     first: dict[bytes, int] = {}
     copies: dict[int, int] = {}
     for j in np.setdiff1d(np.arange(x.shape[1]), constant):
-        earlier = first.setdefault(x[:, j].tobytes(), int(j))
+        earlier = first.setdefault((x[:, j] + 0.0).tobytes(), int(j))  # + 0.0: −0 and 0 are equal
         if earlier != j:
             copies[int(j)] = earlier
     usable = np.setdiff1d(np.arange(x.shape[1]), [*constant, *copies])
@@ -51,11 +52,16 @@ def sort_columns(x: NDArray[np.float64]) -> Columns:
 def feature_generators(x: NDArray[np.float64], *key: int) -> list[np.random.Generator]:
     """One generator per column, keyed by the seed and the column's own values.
 
-    So neither the order of the columns, nor chunks, nor workers change what a feature draws. Needs distinct
-    columns: equal ones would draw equal noise.
+    So neither the order of the columns, nor chunks, nor workers change what a feature draws. Columns of one hash
+    (multiples of each other become equal when standardised) are told apart by their order.
     """
-    hashes = [zlib.crc32(np.ascontiguousarray(column).tobytes()) for column in x.T]
-    return [np.random.default_rng([*key, h]) for h in hashes]
+    seen: Counter[int] = Counter()
+    generators = []
+    for column in x.T:
+        code = zlib.crc32(np.ascontiguousarray(column).tobytes())
+        generators.append(np.random.default_rng([*key, code, seen[code]] if seen[code] else [*key, code]))
+        seen[code] += 1
+    return generators
 
 
 def draw_noise(generators: list[np.random.Generator], n: int, n_mirrors: int) -> NDArray[np.float32]:

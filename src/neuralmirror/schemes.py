@@ -166,8 +166,7 @@ def fit_networks(
     Both look at the loss alone, in which the directions of a feature play the same part.
     """
     recipe = settings.recipe
-    out = np.random.default_rng([*seed, 1]).random(targets.shape[1]) < HELD_OUT
-    held_out = _tensor(~out, settings).expand(len(networks), -1)
+    held_out = _tensor(kept_rows(targets.shape[1], seed), settings).expand(len(networks), -1)
     if settings.choose_shrinkage:
         losses = []
         for strength in SHRINKAGES:
@@ -182,6 +181,12 @@ def fit_networks(
         row_weights=held_out if settings.early_stopping else None,
         early_stopping=settings.early_stopping, tick=tick,
     )  # fmt: skip
+
+
+def kept_rows(n: int, seed: Seed) -> NDArray[np.bool_]:
+    """True for the rows to train on when choices are made by held-out loss: all but a random fifth."""
+    order = np.random.default_rng([*seed, 1]).permutation(n)
+    return np.asarray(order >= max(1, round(HELD_OUT * n)))
 
 
 def _linear_part(problem: Problem, directions: Floats, settings: Settings) -> tuple[Problem, Floats, str]:
@@ -260,7 +265,7 @@ def chunk_count(problem: Problem, settings: Settings) -> int:
     weights = (p + problem.covariates.shape[1]) * sizes[0] + sum(a * b for a, b in pairwise(sizes))
     activations = 3 * settings.recipe.batch_size * sum(sizes) + n * (settings.n_mirrors + 2)
     per_network = 4 * (4 * weights + activations)
-    return int(np.ceil(p * per_network / settings.memory))
+    return int(min(p, np.ceil(p * per_network / settings.memory)))
 
 
 def _groups(features: NDArray[np.intp], problem: Problem, settings: Settings) -> Tensor:

@@ -21,10 +21,15 @@ def screen_size(screen: int | str, n: int, p: int) -> int:
     return int(screen)
 
 
-def split_rows(n: int, seed: Seed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """[n/3] random rows for the ranking, and the others."""
-    order = np.random.default_rng([*seed, 2]).permutation(n)
-    return np.sort(order[: n // 3]), np.sort(order[n // 3 :])
+def split_rows(problem: Problem, seed: Seed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """[n/3] random rows for the ranking, and the others; of each class about a third, and at least one."""
+    rng = np.random.default_rng([*seed, 2])
+    strata = [np.flatnonzero(problem.y == c) for c in range(problem.classes)] or [np.arange(len(problem.y))]
+    if min(map(len, strata)) < 2:
+        raise ValueError("screening needs at least 2 rows of every class, got 1; merge rare classes or drop screen")
+    ranking = [rng.permutation(rows)[: max(1, len(rows) // 3)] for rows in strata]
+    chosen = np.sort(np.concatenate(ranking))
+    return chosen, np.setdiff1d(np.arange(len(problem.y)), chosen)
 
 
 def rank_features(problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None) -> NDArray[np.intp]:

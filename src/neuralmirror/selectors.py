@@ -52,7 +52,7 @@ class NeuralGaussianMirror(ControlledSelector):
         "auto" takes text, booleans and few distinct integers as classes.
     covariates : names or positions of columns
         Columns that enter the networks unmirrored and unshrunk, and are never selected.
-    hidden_sizes : tuple of int or None
+    hidden_sizes : int, tuple of int or None
         Widths of the hidden layers; None gives 20 log p and 10 log p.
     activation : "relu", "tanh", "silu" or "sigmoid"
     skip : bool
@@ -105,7 +105,7 @@ class NeuralGaussianMirror(ControlledSelector):
         n_repeats: int = 1,
         task: str = "auto",
         covariates: Sequence[str | int] | None = None,
-        hidden_sizes: Sequence[int] | None = None,
+        hidden_sizes: int | Sequence[int] | None = None,
         activation: str = "relu",
         skip: bool = True,
         shrinkage: float | str = 0.8,
@@ -214,7 +214,8 @@ class NeuralGaussianMirror(ControlledSelector):
     def _hidden(self) -> tuple[int, ...] | None:
         if self.hidden_sizes is None:
             return None
-        sizes = tuple(_checks.check_count("hidden_sizes", size) for size in self.hidden_sizes)
+        widths = [self.hidden_sizes] if isinstance(self.hidden_sizes, int) else self.hidden_sizes
+        sizes = tuple(_checks.check_count("hidden_sizes", size) for size in widths)
         if not sizes:
             raise ValueError("hidden_sizes must name at least one hidden layer, got none; try (100, 50)")
         return sizes
@@ -238,7 +239,7 @@ class NeuralGaussianMirror(ControlledSelector):
     def _screened(self, problem: Problem, settings: Settings, seed: Seed, tick: Tick) -> Problem:
         """Rank on [n/3] rows; return the best features on the other rows."""
         size = screen_size(self._screen_word(), len(problem.x), problem.x.shape[1])
-        ranking, others = split_rows(len(problem.x), seed)
+        ranking, others = split_rows(problem, seed)
         order = rank_features(problem.rows(ranking), seed, settings, tick)
         kept = np.sort(order[:size])
         self._columns = replace(self._columns, usable=self._columns.usable[kept])
@@ -269,7 +270,7 @@ class NeuralGaussianMirror(ControlledSelector):
 
 def resolve_device(device: str) -> str:
     """ "auto" takes CUDA where there is one."""
-    _checks.check_choice("device", device.split(":")[0], ("auto", "cpu", "cuda"))
+    _checks.check_choice("device", str(device).split(":")[0], ("auto", "cpu", "cuda"))
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
