@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, lapack, qr
+from scipy.linalg import blas, cho_factor, cho_solve, lapack, qr
 from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, RidgeCV, lars_path
@@ -37,6 +37,12 @@ MOST_CLASSES = 10
 def is_positive_definite(matrix: Array) -> bool:
     """Whether a Cholesky factor exists."""
     return bool(lapack.dpotrf(matrix, lower=1, clean=0)[1] == 0)
+
+
+def product(left: Array, right: Array) -> Array:
+    """AB by SciPy's BLAS."""
+    # NumPy's @ has a thread pool of its own; beside the Cholesky factors of SciPy's the two fight for the cores.
+    return np.asarray(blas.dgemm(1.0, right.T, left.T).T)
 
 
 def inverse(matrix: Array) -> Array:
@@ -197,16 +203,14 @@ def mvr_objective(corr: Array, s: Array) -> tuple[float, Array]:
 
 def mvr_newton(s: Array, B: Array) -> tuple[Array, float]:
     """−H⁻¹g and gᵀH⁻¹g, with gradient g = diag B² − s⁻² and Hessian H = 2 B∘B² + 2 diag s⁻³."""
-    B_squared = B @ B
+    B_squared = product(B, B)
     gradient = np.diag(B_squared) - s**-2.0
     hessian = 2 * (B * B_squared + np.diag(s**-3.0))
     change = -cho_solve(cho_factor(hessian, lower=True, overwrite_a=True), gradient)
     return change, float(-gradient @ change)
 
 
-def _mvr_line_search(
-    corr: Array, s: Array, value: float, change: Array, decrease: float
-) -> tuple[Array, float, Array]:
+def _mvr_line_search(corr: Array, s: Array, value: float, change: Array, decrease: float) -> tuple[Array, float, Array]:
     """The first of the steps 1, ½, ¼, ... that is feasible and lowers the objective enough (Armijo)."""
     step = min(1.0, BOUNDARY * _room(s, change))
     while step > 1e-10:
@@ -266,7 +270,7 @@ def sdp_start(corr: Array) -> SDPPoint:
 
 def sdp_bound(corr: Array, dual: Array) -> float:
     """Weak duality: Σ_j s_j ≤ 2 tr(ZΣ) + Σ_j (1 − Z_jj)₊ for every feasible s and every Z ≽ 0."""
-    return float(2 * np.vdot(dual, corr) + np.maximum(1 - np.diag(dual), 0).sum())
+    return float(2 * (dual * corr).sum() + np.maximum(1 - np.diag(dual), 0).sum())
 
 
 def sdp_step(corr: Array, point: SDPPoint, centring: float) -> tuple[SDPPoint, float]:
@@ -289,19 +293,17 @@ def sdp_system(point: SDPPoint, B: Array) -> Array:
 def complementarity(point: SDPPoint, A: Array) -> float:
     """tr(ZA) + uᵀ(1 − s) + lᵀs, A = 2Σ − D: the duality gap when diag Z + u − l = 1."""
     s, dual, ceiling, floor = point
-    return float(np.vdot(dual, A) + ceiling @ (1 - s) + floor @ s)
+    return float((dual * A).sum() + ceiling @ (1 - s) + floor @ s)
 
 
-def sdp_direction(
-    point: SDPPoint, B: Array, factor: tuple[Array, bool], mu: float, second: SDPPoint
-) -> SDPPoint:
+def sdp_direction(point: SDPPoint, B: Array, factor: tuple[Array, bool], mu: float, second: SDPPoint) -> SDPPoint:
     """Newton's change for ZA = μI, u∘(1 − s) = μ, l∘s = μ, diag Z + u − l = 1, given second-order terms."""
     s, dual, ceiling, floor = point
     target = mu * (np.diag(B) + 1 / (1 - s) - 1 / s) + np.diag(second.dual) + second.ceiling - second.floor
     ds = cho_solve(factor, 1 - target)
     return SDPPoint(
         ds,
-        mu * B - dual + _symmetric((B * ds) @ dual) + second.dual,
+        mu * B - dual + _symmetric(product(B * ds, dual)) + second.dual,
         (mu + ceiling * ds) / (1 - s) - ceiling + second.ceiling,
         (mu - floor * ds) / s - floor + second.floor,
     )
@@ -310,7 +312,7 @@ def sdp_direction(
 def second_order(point: SDPPoint, B: Array, change: SDPPoint) -> SDPPoint:
     """What the linearised conditions leave out: sym(B dD dZ), du∘ds/(1 − s), −dl∘ds/s."""
     s, ds = point.s, change.s
-    dual = _symmetric((B * ds) @ change.dual)
+    dual = _symmetric(product(B * ds, change.dual))
     return SDPPoint(np.zeros_like(s), dual, change.ceiling * ds / (1 - s), -change.floor * ds / s)
 
 
@@ -359,9 +361,7 @@ def knockoff_s(sigma: Array, method: Callable[[Array], Array] = mvr_s) -> Array:
 # Knockoffs
 
 
-def gaussian_knockoffs(
-    X: Array, sigma: Array, s: Array, rng: np.random.Generator, mean: Array | None = None
-) -> Array:
+def gaussian_knockoffs(X: Array, sigma: Array, s: Array, rng: np.random.Generator, mean: Array | None = None) -> Array:
     """X̃ | X ~ N(X − (X − μ)Σ⁻¹D, 2D − DΣ⁻¹D), row by row; μ is the mean of the columns unless given."""
     centre = X.mean(axis=0) if mean is None else mean
     weights, spread = conditional_moments(sigma, s)
