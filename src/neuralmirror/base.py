@@ -67,6 +67,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         columns = sort_columns(X)
         usable = np.setdiff1d(columns.usable, aside)
         self._columns = Columns(usable, columns.constant, columns.copies)
+        self._leaders = np.arange(X.shape[1])  # the feature that stands for each feature's group: itself
         self._sd = X.std(axis=0)
         self.constant_features_ = np.array([names[j] for j in columns.constant], dtype=object)
         self.duplicate_features_ = {names[j]: names[first] for j, first in columns.copies.items()}
@@ -94,12 +95,13 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
 
     def _select(self) -> None:
         counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
-        self.mirror_statistics_ = np.median(self._draws, axis=0)
+        self.mirror_statistics_ = np.median(self._draws, axis=0)[self._leaders]
         thresholds = [selection.mirror_threshold(m, self.fdr, **counting) for m in self._draws]
         self.threshold_ = float(np.median(thresholds))
         self.support_ = self.reselect(fdr=self.fdr)
-        self.selection_frequencies_ = np.mean([m >= t for m, t in zip(self._draws, thresholds, strict=True)], axis=0)
-        self.q_values_ = selection.repeated_q_values(self._draws, **counting)
+        passed = [m >= t for m, t in zip(self._draws, thresholds, strict=True)]
+        self.selection_frequencies_ = np.mean(passed, axis=0)[self._leaders]
+        self.q_values_ = selection.repeated_q_values(self._draws, **counting)[self._leaders]
         self.estimated_fdp_ = self._estimated_fdp(thresholds)
 
     def _estimated_fdp(self, thresholds: list[float]) -> float:
@@ -115,7 +117,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         level = _checks.check_fdr(self.fdr if fdr is None else fdr)
         offset = _checks.check_offset(self.offset if offset is None else offset)
-        return selection.select_repeated(self._draws, level, offset=offset, n_mirrors=self._n_mirrors)
+        return selection.select_repeated(self._draws, level, offset=offset, n_mirrors=self._n_mirrors)[self._leaders]
 
     def explain(self) -> str:
         """One or two sentences on what was selected, or on why nothing was."""

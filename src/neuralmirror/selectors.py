@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
 
 from neuralmirror import _checks
+from neuralmirror._pieces import fingerprint, kept
 from neuralmirror._progress import progress
 from neuralmirror.base import ControlledSelector
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
@@ -52,6 +55,8 @@ class NeuralGaussianMirror(ControlledSelector):
         "auto" takes text, booleans and few distinct integers as classes.
     covariates : names or positions of columns
         Columns that enter the networks unmirrored and unshrunk, and are never selected.
+    feature_groups : labels, one per column of X
+        Columns of one label, the levels of a category say, are one feature: compared, counted and selected together.
     hidden_sizes : int, tuple of int or None
         Widths of the hidden layers; None gives 20 log p and 10 log p.
     activation : "relu", "tanh", "silu" or "sigmoid"
@@ -78,6 +83,9 @@ class NeuralGaussianMirror(ControlledSelector):
         Threads for the linear part.
     progress : bool or None
         Show a progress bar; None shows it on terminals.
+    checkpoint : path or None
+        Folder for completed pieces of the work (individual: each draw; simultaneous: all draws, trained as one). A fit
+        that was killed takes them up again when it is repeated with the same data and parameters.
 
     Attributes
     ----------
@@ -105,6 +113,7 @@ class NeuralGaussianMirror(ControlledSelector):
         n_repeats: int = 1,
         task: str = "auto",
         covariates: Sequence[str | int] | None = None,
+        feature_groups: Sequence[Any] | None = None,
         hidden_sizes: int | Sequence[int] | None = None,
         activation: str = "relu",
         skip: bool = True,
@@ -121,6 +130,7 @@ class NeuralGaussianMirror(ControlledSelector):
         device: str = "auto",
         n_jobs: int | None = None,
         progress: bool | None = None,
+        checkpoint: str | Path | None = None,
     ) -> None:
         self.scheme = scheme
         self.fdr = fdr
@@ -132,6 +142,7 @@ class NeuralGaussianMirror(ControlledSelector):
         self.n_repeats = n_repeats
         self.task = task
         self.covariates = covariates
+        self.feature_groups = feature_groups
         self.hidden_sizes = hidden_sizes
         self.activation = activation
         self.skip = skip
@@ -148,6 +159,7 @@ class NeuralGaussianMirror(ControlledSelector):
         self.device = device
         self.n_jobs = n_jobs
         self.progress = progress
+        self.checkpoint = checkpoint
 
     @classmethod
     def paper(
@@ -164,6 +176,7 @@ class NeuralGaussianMirror(ControlledSelector):
     def fit(self, X: Any, y: Any) -> Self:
         """Mirror the features, train, compare, select (Algorithms 1 and 2)."""
         problem = self._read(X, y, self.task, self.covariates)
+        self._group()
         settings = self._settings()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
@@ -171,7 +184,7 @@ class NeuralGaussianMirror(ControlledSelector):
                 problem = self._screened(problem, settings, (seed,), tick)
             outcome = self._mirror(problem, settings, seed, tick)
         self._store(outcome)
-        return self._conclude(mirror_statistics(outcome.strengths), self.n_mirrors)
+        return self._conclude(mirror_statistics(self._pooled(outcome.strengths)), self.n_mirrors)
 
     def _settings(self) -> Settings:
         """Check the parameters and turn words into what they stand for, once."""
@@ -241,9 +254,10 @@ class NeuralGaussianMirror(ControlledSelector):
         size = screen_size(self._screen_word(), len(problem.x), problem.x.shape[1])
         ranking, others = split_rows(problem, seed)
         order = rank_features(problem.rows(ranking), seed, settings, tick)
-        kept = np.sort(order[:size])
-        self._columns = replace(self._columns, usable=self._columns.usable[kept])
-        return problem.rows(others).columns(kept)
+        best = np.sort(order[:size])
+        self._columns = replace(self._columns, usable=self._columns.usable[best])
+        self._group()
+        return problem.rows(others).columns(best)
 
     def _screen_word(self) -> int | str:
         if isinstance(self.screen, str):
@@ -253,9 +267,48 @@ class NeuralGaussianMirror(ControlledSelector):
     def _mirror(self, problem: Problem, settings: Settings, seed: int, tick: Tick) -> Outcome:
         """Both algorithms, for each of the repeated draws."""
         seeds = [(seed, draw) for draw in range(_checks.check_count("n_repeats", self.n_repeats))]
+        folder = self._pieces_folder(problem, seed)
         if self.scheme == "simultaneous":
-            return simultaneous([problem] * len(seeds), seeds, settings, tick)
-        return Outcome.join([individual(problem, s, settings, tick) for s in seeds])
+            return kept(folder, "draws", Outcome, lambda: simultaneous([problem] * len(seeds), seeds, settings, tick))
+        return Outcome.join(
+            [kept(folder, f"draw-{s[1]}", Outcome, partial(individual, problem, s, settings, tick)) for s in seeds]
+        )
+
+    def _pieces_folder(self, problem: Problem, seed: int) -> Path | None:
+        """Where the pieces of exactly this work are kept."""
+        if self.checkpoint is None:
+            return None
+        aside = {"fdr", "offset", "memory", "n_jobs", "progress", "checkpoint", "random_state", "feature_groups"}
+        if self.scheme == "individual":
+            aside.add("n_repeats")
+        settings = {name: value for name, value in self.get_params().items() if name not in aside}
+        arrays = (problem.x, problem.y, problem.covariates)
+        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "seed": seed})
+
+    def _group(self) -> None:
+        """The first usable column of each group leads it."""
+        if self.feature_groups is None:
+            return
+        labels = np.asarray(self.feature_groups)
+        if labels.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"feature_groups must hold {self.n_features_in_} labels, one per column of X; got {labels.shape}"
+            )
+        usable = self._columns.usable
+        first = {label: int(j) for label, j in zip(labels[usable][::-1], usable[::-1], strict=True)}
+        self._leaders = np.array([first.get(label, j) for j, label in enumerate(labels)])
+
+    def _pooled(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Strengths (draws, usable, K+1) with those of each group's columns gathered in its leader as a norm.
+
+        The k-th noises of a null group's columns are together as exchangeable with the columns as a single noise is.
+        """
+        if self.feature_groups is None:
+            return strengths
+        usable = self._columns.usable
+        pooled = np.zeros((self.n_features_in_, len(strengths), strengths.shape[2]))
+        np.add.at(pooled, self._leaders[usable], strengths.swapaxes(0, 1) ** 2)
+        return np.sqrt(pooled[usable]).swapaxes(0, 1)
 
     def _store(self, outcome: Outcome) -> None:
         draws, _, directions = outcome.strengths.shape
