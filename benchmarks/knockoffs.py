@@ -13,8 +13,8 @@ Our SDP's mean s is certified within 1e-6 of the optimum; knockpy's stops 5e-4 b
 equicorrelated p = 2000 ends in an AttributeError with SciPy 1.17.
 
 Machine: 2 cores of an AMD EPYC, NumPy 2.4.6, SciPy 1.17.1, with other work on it at the time (load about 2), so
-single figures vary, up to threefold. Where other processes hold the cores, OPENBLAS_NUM_THREADS=1 is steadier: 0.5 s for the
-SDP at p = 500, 19 s at p = 2000.
+single figures vary, up to threefold. Where other processes hold the cores, OPENBLAS_NUM_THREADS=1 is steadier:
+0.5 s for the SDP at p = 500, 19 s at p = 2000.
 """
 
 import importlib.util
