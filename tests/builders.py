@@ -1,0 +1,44 @@
+"""Random networks and inputs for tests, in double precision so that laws hold to many digits."""
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from neuralmirror.networks import ACTIVATIONS, Networks
+from neuralmirror.training import Inputs
+
+
+def normal(rng, *shape):
+    return torch.from_numpy(rng.standard_normal(shape))
+
+
+def random_networks(seed=0, m=3, shared=4, own=2, sizes=(5, 3), outputs=1, activation="tanh", skip=True):
+    """m networks with random weights and biases everywhere."""
+    rng = np.random.default_rng(seed)
+    layers = [(normal(rng, m, a, b) / a**0.5, normal(rng, m, b)) for a, b in pairwise([*sizes, outputs])]
+    return Networks(
+        shared=normal(rng, shared, m, sizes[0]) / (shared + own) ** 0.5,
+        own=normal(rng, m, own, sizes[0]) / (shared + own) ** 0.5,
+        bias=normal(rng, m, sizes[0]),
+        layers=layers,
+        skip_shared=skip * normal(rng, m, shared, outputs),
+        skip_own=skip * normal(rng, m, own, outputs),
+        activation=ACTIVATIONS[activation] if isinstance(activation, str) else activation,
+    )
+
+
+def individual_inputs(seed=0, n=40, p=4, k=1):
+    """Inputs of p individual mirrors: X shared, (X_j, Z_j^1..K) own, row j held at zero."""
+    rng = np.random.default_rng(seed)
+    x = normal(rng, n, p)
+    own = torch.cat([x.T[:, :, None], normal(rng, p, n, k)], dim=2)  # (p, n, K+1)
+    return Inputs(x, own, torch.arange(p), torch.full((k + 1,), p), held=torch.arange(p))
+
+
+def simultaneous_inputs(seed=0, n=40, p=4, k=1, covariates=0, m=1):
+    """Inputs of m simultaneous mirrors: nothing shared, own = (X_1, Z_1^1..K, X_2, ..., covariates)."""
+    rng = np.random.default_rng(seed)
+    own = normal(rng, m, n, p * (k + 1) + covariates)
+    groups = torch.cat([torch.arange(p).repeat_interleave(k + 1), torch.full((covariates,), -1)])
+    return Inputs(torch.empty(n, 0, dtype=own.dtype), own, torch.empty(0, dtype=torch.int64), groups)

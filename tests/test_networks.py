@@ -1,0 +1,89 @@
+"""Many perceptrons at once against one at a time, written out."""
+
+import numpy as np
+import pytest
+import torch
+
+from builders import normal, random_networks
+from neuralmirror.networks import ACTIVATIONS, hidden_sizes, initial_layers, initial_rows
+
+FORMULAS = {
+    "relu": lambda t: np.maximum(t, 0),
+    "tanh": np.tanh,
+    "silu": lambda t: t / (1 + np.exp(-t)),
+    "sigmoid": lambda t: 1 / (1 + np.exp(-t)),
+}
+
+
+def one_network(networks, i, shared, own, activation):
+    """f(x) = xᵀθ + MLP(x) of network i, all of its inputs side by side in one matrix."""
+    x = np.hstack([shared, own[i]])
+    weights = np.vstack([networks.shared[:, i], networks.own[i]])
+    theta = np.vstack([networks.skip_shared[i], networks.skip_own[i]])
+    hidden = x @ weights + networks.bias[i].numpy()
+    for weight, bias in networks.layers:
+        hidden = activation(hidden) @ weight[i].numpy() + bias[i].numpy()
+    return hidden + x @ theta
+
+
+@pytest.mark.parametrize("activation", FORMULAS)
+@pytest.mark.parametrize(
+    ("shared", "sizes", "outputs"), [(4, (5, 3), 1), (0, (6,), 1), (4, (5, 4, 3), 3), (1, (2, 2, 2, 2), 2)]
+)
+def test_a_batch_is_its_networks_one_by_one(activation, shared, sizes, outputs):
+    networks = random_networks(0, m=3, shared=shared, sizes=sizes, outputs=outputs, activation=activation)
+    rng = np.random.default_rng(1)
+    x, own = normal(rng, 7, shared), normal(rng, 3, 7, 2)
+    together = networks(x, own)
+    assert together.shape == (3, 7, outputs)
+    for i in range(3):
+        expected = one_network(networks, i, x.numpy(), own.numpy(), FORMULAS[activation])
+        np.testing.assert_allclose(together[i], expected, atol=1e-12)
+
+
+def test_every_activation_is_tested():
+    assert set(FORMULAS) == set(ACTIVATIONS)
+
+
+def test_the_function_is_the_skip_plus_the_perceptron():
+    networks = random_networks()
+    rng = np.random.default_rng(1)
+    x, own = normal(rng, 7, 4), normal(rng, 3, 7, 2)
+    torch.testing.assert_close(networks(x, own), networks.linear(x, own) + networks.perceptron(x, own))
+    torch.testing.assert_close(networks.perceptron(x, own), networks.after_first(networks.preactivation(x, own)))
+
+
+def test_copies_do_not_share_memory():
+    networks = random_networks()
+    copy = networks.to("cpu")
+    for tensor in copy.parameters():
+        tensor.zero_()
+    assert all(bool(tensor.any()) for tensor in networks.parameters())
+
+
+def test_the_skip_is_not_trained():
+    networks = random_networks()
+    trained = {id(tensor) for tensor in networks.parameters()}
+    assert {id(networks.skip_own), id(networks.skip_shared)}.isdisjoint(trained)
+    assert len(trained) == 3 + 2 * len(networks.layers)
+
+
+@pytest.mark.parametrize("p", [2, 100, 500, 2000])
+def test_hidden_sizes_are_the_papers(p):
+    assert hidden_sizes(p) == (round(20 * np.log(p)), round(10 * np.log(p)))
+
+
+def test_directions_of_a_feature_start_alike():
+    """The rows of X_j and of its noise come from one distribution: same mean, same spread, uncorrelated."""
+    generators = [np.random.default_rng([0, j]) for j in range(300)]
+    rows = initial_rows(generators, 2, 50).numpy()  # (300, 2, 50)
+    sums = (rows**2).sum(axis=2)
+    difference = (sums[:, 0] - sums[:, 1]) / np.sqrt(2 * 2 * 50)  # two χ²₅₀: mean 0, variance 1
+    assert abs(difference.mean()) < 5 / np.sqrt(300)  # five standard errors: fails once in two million seeds
+    assert abs((rows[:, 0] * rows[:, 1]).mean()) < 5 / np.sqrt(300 * 50)
+
+
+def test_later_layers_keep_the_variance_of_a_relu_network():
+    weight, bias = initial_layers(np.random.default_rng(0), (400, 300), 1)[0]
+    assert float(weight.var()) == pytest.approx(2 / 400, rel=0.02)
+    assert not bias.any()
