@@ -31,8 +31,8 @@ def kept(folder: str | Path | None, name: str, kind: type[T], compute: Callable[
     path = Path(folder) / f"{name}.npz"
     if path.is_file():
         with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files if key != "json"}
-            return kind(**arrays, **json.loads(str(file["json"])))
+            stored = {key: file[key] for key in file.files if key != "json"}
+            return kind(**stored, **json.loads(str(file["json"])))
     piece = compute()
     values = {field.name: getattr(piece, field.name) for field in fields(kind)}  # type: ignore[arg-type]
     arrays: dict[str, Any] = {key: value for key, value in values.items() if isinstance(value, np.ndarray)}

@@ -1,0 +1,123 @@
+"""Figures of a selection. Every function draws into the axes it is given, or new ones, and returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+
+from neuralmirror.base import ControlledSelector
+from neuralmirror.selection import estimated_fdp
+
+WON, LOST, MARK = "#0f766e", "#c2680c", "#334155"  # the feature won, its noise won, thresholds
+QUIET = "#94a3b8"
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1] if ax is None else ax
+
+
+def plot_mirror_histogram(
+    statistics: ArrayLike, threshold: float = np.inf, *, bins: int = 40, ax: Axes | None = None
+) -> Axes:
+    """The distribution of the M_j, those at or above the threshold set apart, with −τ beside τ."""
+    ax, m = _axes(ax), np.asarray(statistics, dtype=float)
+    edges = np.histogram_bin_edges(m, bins=bins)
+    groups = [m[m <= -threshold], m[np.abs(m) < threshold], m[m >= threshold]]
+    ax.hist(
+        groups, bins=list(edges), stacked=True, color=[LOST, QUIET, WON],
+        label=["at or below −τ: estimate of the false ones", "between", f"selected ({len(groups[2])})"],
+    )  # fmt: skip
+    if np.isfinite(threshold):
+        ax.axvline(threshold, color=MARK, linewidth=1.2)
+        ax.axvline(-threshold, color=MARK, linewidth=1.2, linestyle="--")
+    ax.set(xlabel="mirror statistic M", ylabel="features (log scale)", yscale="symlog")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_fdp_curve(
+    statistics: ArrayLike, fdr: float = 0.1, *, offset: int = 1, n_mirrors: int = 1, ax: Axes | None = None
+) -> Axes:
+    """The estimated FDP against the threshold t, with the level asked for; several draws (rows) are several curves."""
+    ax = _axes(ax)
+    for m in np.atleast_2d(np.asarray(statistics, dtype=float)):
+        sizes = np.unique(np.abs(m[m != 0]))
+        ax.step(sizes, estimated_fdp(m, sizes, offset=offset, n_mirrors=n_mirrors), where="pre", color=WON, linewidth=1)
+    ax.axhline(fdr, color=MARK, linestyle="--", linewidth=1.2, label=f"level {fdr:g}")
+    ax.set(xlabel="threshold t", ylabel="estimated FDP", ylim=(0, 1.05))
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_selection_frequency(
+    frequencies: ArrayLike, names: Sequence[str] | None = None, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
+    """How often each of the `most` often selected features was selected over repeated draws."""
+    ax, shares = _axes(ax), np.asarray(frequencies, dtype=float)
+    order = np.argsort(-shares, kind="stable")[:most]
+    labels = [str(j) if names is None else str(names[j]) for j in order]
+    ax.barh(range(len(order)), shares[order], color=WON)
+    ax.set_yticks(range(len(order)), labels)
+    ax.invert_yaxis()
+    ax.set(xlabel="share of draws that select it", xlim=(0, 1))
+    return ax
+
+
+def plot_manhattan(
+    statistics: ArrayLike, chromosomes: ArrayLike, positions: ArrayLike, threshold: float = np.inf, *,
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Mirror statistics along the genome, chromosome after chromosome."""
+    ax, m = _axes(ax), np.asarray(statistics, dtype=float)
+    places, ticks = genome_places(chromosomes, positions)
+    for number, (label, _) in enumerate(ticks):
+        here = np.asarray(chromosomes).astype(str) == label
+        ax.scatter(places[here], m[here], s=6, color=(QUIET, MARK)[number % 2], linewidths=0)
+    chosen = m >= threshold
+    ax.scatter(places[chosen], m[chosen], s=22, color=WON, linewidths=0, zorder=3)
+    if np.isfinite(threshold):
+        ax.axhline(threshold, color=MARK, linewidth=1, linestyle="--")
+    ax.set_xticks([centre for _, centre in ticks], [label for label, _ in ticks])
+    ax.set(xlabel="chromosome", ylabel="mirror statistic M")
+    return ax
+
+
+def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray[np.float64], list[tuple[str, float]]]:
+    """A place on one line for every position, and each chromosome's label with its centre; numbers before letters."""
+    labels = np.asarray(chromosomes).astype(str)
+    where = np.asarray(positions, dtype=float)
+    places, ticks, start = np.zeros(len(where)), [], 0.0
+    for label in sorted(set(labels), key=lambda word: (not word.isdigit(), int(word) if word.isdigit() else 0, word)):
+        here = labels == label
+        low, span = where[here].min(), max(float(np.ptp(where[here])), 1.0)
+        places[here] = start + where[here] - low
+        ticks.append((label, start + span / 2))
+        start += span * 1.02
+    return places, ticks
+
+
+class MirrorDisplay:
+    """The mirror statistics of a fitted selector with their threshold, as scikit-learn's displays are used.
+
+    `MirrorDisplay.from_estimator(mirror, ax=ax)` draws at once; `ax_` and `figure_` hold what was drawn.
+    """
+
+    def __init__(self, statistics: ArrayLike, threshold: float = np.inf) -> None:
+        self.statistics = np.asarray(statistics, dtype=float)
+        self.threshold = threshold
+
+    @classmethod
+    def from_estimator(cls, estimator: ControlledSelector, *, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw the statistics of a fitted selector; `style` goes to `plot_mirror_histogram`."""
+        return cls(estimator.mirror_statistics_, estimator.threshold_).plot(ax=ax, **style)
+
+    def plot(self, *, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw into `ax`, or into new axes."""
+        self.ax_ = plot_mirror_histogram(self.statistics, self.threshold, ax=ax, **style)
+        self.figure_ = self.ax_.figure
+        return self

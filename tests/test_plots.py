@@ -1,0 +1,60 @@
+"""Plots draw into the axes they are given and return them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from neuralmirror.plots import (
+    MirrorDisplay,
+    genome_places,
+    plot_fdp_curve,
+    plot_manhattan,
+    plot_mirror_histogram,
+    plot_selection_frequency,
+)
+
+M = np.concatenate([np.random.default_rng(0).normal(0, 0.1, 80), np.linspace(0.5, 1, 20)])
+PLACES = {"chromosomes": np.repeat([1, 2, 10, "X"], 25), "positions": np.tile(np.arange(25), 4)}
+CALLS = {
+    "histogram": lambda ax: plot_mirror_histogram(M, 0.3, ax=ax),
+    "empty selection": lambda ax: plot_mirror_histogram(M, np.inf, ax=ax),
+    "fdp": lambda ax: plot_fdp_curve(np.stack([M, M[::-1]]), 0.1, n_mirrors=2, ax=ax),
+    "frequency": lambda ax: plot_selection_frequency(np.abs(M), [f"x{j}" for j in range(100)], ax=ax),
+    "manhattan": lambda ax: plot_manhattan(M, **PLACES, threshold=0.3, ax=ax),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_plots_take_and_return_axes(name: str) -> None:
+    _, ax = plt.subplots()
+    assert CALLS[name](ax) is ax
+    fresh = CALLS[name](None)
+    assert fresh is not ax
+    fresh.figure.canvas.draw()
+
+
+def test_the_histogram_counts_every_feature() -> None:
+    ax = plot_mirror_histogram(M, 0.3)
+    assert sum(patch.get_height() for patch in ax.patches) == M.size
+
+
+def test_display_keeps_what_it_drew() -> None:
+    fitted = SimpleNamespace(mirror_statistics_=M, threshold_=0.3)
+    _, ax = plt.subplots()
+    display = MirrorDisplay.from_estimator(fitted, ax=ax, bins=10)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+
+
+def test_chromosomes_follow_in_natural_order() -> None:
+    places, ticks = genome_places(**PLACES)
+    assert [label for label, _ in ticks] == ["1", "2", "10", "X"]
+    assert (np.diff(places) > 0).all()
