@@ -110,7 +110,7 @@ def repeated_q_values(draws: ArrayLike, *, offset: int = 1, n_mirrors: int = 1) 
     if len(statistics) == 1:
         return mirror_q_values(statistics[0], offset=offset, n_mirrors=n_mirrors)
     q = np.ones(statistics.shape[1])
-    for level in np.arange(0.995, 0.0, -0.005):
+    for level in np.arange(199, 0, -1) / 200:
         q[select_repeated(statistics, level, offset=offset, n_mirrors=n_mirrors)] = level
     return q
 

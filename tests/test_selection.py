@@ -1,0 +1,253 @@
+"""From statistics to a selected set: brute force on random inputs with ties and zeros, and laws of every level."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from neuralmirror import selection
+
+# Few distinct values, so that ties and zeros are the rule.
+COARSE = arrays(float, st.integers(1, 25), elements=st.integers(-4, 6).map(float))
+FINE = arrays(float, st.integers(1, 25), elements=st.floats(-10, 10))
+STATISTICS = COARSE | FINE
+LEVELS = st.floats(0.01, 0.99)
+OFFSETS = st.sampled_from([0, 1])
+MIRRORS = st.integers(1, 4)
+
+
+def brute_fdp(m, t, offset, k):
+    """The estimate by counting, one feature after the other."""
+    negatives = positives = 0
+    for value in m:
+        negatives += value <= -t
+        positives += value >= t
+    return (offset + negatives) / (k * max(1, positives))
+
+
+def brute_threshold(m, fdr, offset, k):
+    """The first t among the sizes of the statistics that passes, else infinity."""
+    for t in sorted({abs(value) for value in m if value != 0}):
+        if brute_fdp(m, t, offset, k) <= fdr:
+            return t
+    return np.inf
+
+
+@given(m=STATISTICS, t=st.floats(0, 10), offset=OFFSETS, k=MIRRORS)
+def test_estimated_fdp_equals_counting(m, t, offset, k):
+    assert selection.estimated_fdp(m, t, offset=offset, n_mirrors=k) == pytest.approx(brute_fdp(m, t, offset, k))
+
+
+@given(m=STATISTICS, fdr=LEVELS, offset=OFFSETS, k=MIRRORS)
+@example(m=np.zeros(5), fdr=0.9, offset=0, k=1)
+@example(m=np.array([3.0]), fdr=0.5, offset=0, k=1)
+@example(m=-np.arange(5.0), fdr=0.9, offset=1, k=1)
+@settings(max_examples=300)
+def test_threshold_and_selection_equal_brute_force(m, fdr, offset, k):
+    threshold = brute_threshold(m, fdr, offset, k)
+    assert selection.mirror_threshold(m, fdr, offset=offset, n_mirrors=k) == threshold
+    expected = [value >= threshold for value in m]
+    assert selection.select(m, fdr, offset=offset, n_mirrors=k).tolist() == expected
+
+
+@given(m=STATISTICS, fdr=LEVELS, offset=OFFSETS, k=MIRRORS)
+@settings(max_examples=300)
+def test_q_values_agree_with_the_selection_at_every_level(m, fdr, offset, k):
+    q = selection.mirror_q_values(m, offset=offset, n_mirrors=k)
+    assert ((q >= 0) & (q <= 1)).all()
+    for level in [fdr, *np.unique(q[(q > 0) & (q < 1)])]:  # q itself is the sharpest level
+        selected = selection.select(m, level, offset=offset, n_mirrors=k)
+        np.testing.assert_array_equal(selected, (q <= level) & (m > 0))
+
+
+@given(m=STATISTICS, fdr=LEVELS, offset=OFFSETS, k=MIRRORS)
+def test_the_estimate_holds_on_what_is_selected(m, fdr, offset, k):
+    threshold = selection.mirror_threshold(m, fdr, offset=offset, n_mirrors=k)
+    selected = selection.select(m, fdr, offset=offset, n_mirrors=k)
+    if selected.any():
+        assert selection.estimated_fdp(m, threshold, offset=offset, n_mirrors=k) <= fdr
+        assert (m[selected] > 0).all()
+        assert selected.sum() >= offset / (k * fdr) - 1e-9  # offset 1 needs 1/(K·fdr) discoveries
+
+
+@given(m=STATISTICS, low=LEVELS, high=LEVELS, offset=OFFSETS)
+def test_a_higher_level_never_selects_less(m, low, high, offset):
+    low, high = sorted((low, high))
+    assert not (selection.select(m, low, offset=offset) & ~selection.select(m, high, offset=offset)).any()
+
+
+@given(m=STATISTICS, fdr=LEVELS)
+def test_offset_one_never_selects_more_than_offset_zero(m, fdr):
+    assert not (selection.select(m, fdr, offset=1) & ~selection.select(m, fdr, offset=0)).any()
+
+
+@given(m=STATISTICS, fdr=LEVELS, seed=st.integers(0, 99), factor=st.floats(0.01, 100))
+def test_selection_follows_permutations_and_ignores_units(m, fdr, seed, factor):
+    order = np.random.default_rng(seed).permutation(m.size)
+    selected = selection.select(m, fdr)
+    np.testing.assert_array_equal(selection.select(m[order], fdr), selected[order])
+    np.testing.assert_array_equal(selection.select(m * factor, fdr), selected)
+
+
+@pytest.mark.parametrize("m", [np.zeros(9), -np.ones(9), np.ones(9), np.array([5.0, -5.0] * 20)])
+def test_an_infinite_threshold_selects_nothing(m):
+    assert selection.mirror_threshold(m, 0.1) == np.inf
+    assert not selection.select(m, 0.1).any()
+    assert not (m >= np.inf).any()
+
+
+def test_ten_clean_discoveries_pass_at_one_tenth_and_nine_do_not():
+    assert selection.select(np.ones(10), 0.1).all()
+    assert not selection.select(np.ones(9), 0.1).any()
+    assert selection.select(np.ones(5), 0.1, n_mirrors=2).all()
+    assert selection.select(np.ones(1), 0.1, offset=0).all()
+
+
+def test_the_papers_example_by_hand():
+    m = [5, 4, 3, -1, 2, 1, -3.5]  # at t = 4: 2 positives, 0 negatives; at t = 1: 5 positives, 2 negatives
+    assert selection.estimated_fdp(m, [4, 3, 1], offset=0).tolist() == [0, 1 / 3, 2 / 5]
+    assert selection.mirror_threshold(m, 0.2, offset=0) == 4
+    assert selection.mirror_threshold(m, 0.4, offset=0) == 1
+
+
+# ---- e-values ----
+
+
+@given(m=STATISTICS, fdr=LEVELS, k=MIRRORS)
+def test_e_values_of_one_draw_select_what_the_threshold_selects(m, fdr, k):
+    """e-BH at the level that made the e-values is the mirror selection (at offset 1)."""
+    e = selection.mirror_e_values(m, fdr, n_mirrors=k)
+    threshold = selection.mirror_threshold(m, fdr, n_mirrors=k)
+    below = sum(value <= -threshold for value in m)
+    expected = [k * m.size / (1 + below) if value >= threshold else 0.0 for value in m]
+    np.testing.assert_allclose(e, expected)
+    selected = selection.select(m, fdr, n_mirrors=k)
+    # 1e-9: the two sides of one inequality are computed in different orders.
+    np.testing.assert_array_equal(selection.e_benjamini_hochberg(e * (1 + 1e-9), fdr), selected)
+
+
+def test_null_e_values_have_a_mean_of_at_most_one():
+    """Fails by chance less than once in 10⁴ seeds: five standard errors above the expectation."""
+    rng = np.random.default_rng(0)
+    sums = [selection.mirror_e_values(rng.standard_normal(20), 0.3).mean() for _ in range(4000)]
+    assert np.mean(sums) <= 1 + 5 * np.std(sums) / np.sqrt(4000)
+
+
+@given(e=arrays(float, st.integers(1, 20), elements=st.integers(0, 50).map(float)), fdr=LEVELS)
+def test_e_bh_equals_brute_force(e, fdr):
+    p, best = e.size, 0
+    for k in range(1, p + 1):
+        if sorted(e, reverse=True)[k - 1] * k >= p / fdr:
+            best = k
+    cut = sorted(e, reverse=True)[best - 1] if best else np.inf
+    np.testing.assert_array_equal(selection.e_benjamini_hochberg(e, fdr), e >= cut)
+
+
+def test_e_bh_selects_nothing_from_ones():
+    assert not selection.e_benjamini_hochberg(np.ones(50), 0.1).any()
+    assert not selection.e_benjamini_hochberg(np.zeros(50), 0.1).any()
+
+
+# ---- several draws ----
+
+
+MASKS = st.integers(1, 6).flatmap(lambda draws: arrays(bool, st.tuples(st.just(draws), st.integers(1, 12))))
+
+
+@given(masks=MASKS)
+def test_inclusion_rates_are_shares_of_the_selections(masks):
+    rates = selection.inclusion_rates(masks)
+    expected = np.zeros(masks.shape[1])
+    for mask in masks:
+        if mask.any():
+            expected += mask / mask.sum() / len(masks)
+    np.testing.assert_allclose(rates, expected)
+    assert rates.sum() == pytest.approx(masks.any(axis=1).mean())
+
+
+@given(masks=MASKS, fdr=LEVELS)
+def test_selection_by_inclusion_sets_aside_the_rarest_up_to_the_level(masks, fdr):
+    rates, selected = selection.inclusion_rates(masks), selection.select_by_inclusion(masks, fdr)
+    assert not selected[rates == 0].any()
+    assert rates[~selected].sum() <= fdr * rates.sum() + 1e-9
+    if selected.any():  # setting aside one more group of equal rates would exceed the level
+        assert rates[selected].min() > rates[~selected].max(initial=0.0)
+        more = rates[rates <= rates[selected].min()].sum()
+        assert more > fdr * rates.sum() - 1e-9
+
+
+@given(m=STATISTICS, fdr=LEVELS, draws=st.integers(2, 5))
+def test_equal_draws_select_what_one_draw_selects(m, fdr, draws):
+    repeated = selection.select_repeated(np.tile(m, (draws, 1)), fdr)
+    np.testing.assert_array_equal(repeated, selection.select(m, fdr))
+
+
+@given(draws=arrays(float, (4, 15), elements=st.integers(-3, 9).map(float)))
+@settings(max_examples=10, deadline=None)
+def test_repeated_q_values_are_the_smallest_level_of_the_grid(draws):
+    q = selection.repeated_q_values(draws)
+    for level in np.arange(1, 20) / 20:
+        assert (q[selection.select_repeated(draws, level)] <= level).all()
+    for j in np.flatnonzero(q < 1):
+        assert selection.select_repeated(draws, q[j])[j]
+
+
+def test_one_draw_is_selected_directly():
+    m = np.random.default_rng(0).standard_normal(30) + 1
+    np.testing.assert_array_equal(selection.select_repeated(m[None], 0.2), selection.select(m, 0.2))
+    np.testing.assert_array_equal(selection.repeated_q_values(m), selection.mirror_q_values(m))
+
+
+# ---- p-values ----
+
+
+@given(p_values=arrays(float, st.integers(1, 20), elements=st.floats(1e-6, 1)), fdr=LEVELS)
+def test_bh_and_by_are_step_up_procedures(p_values, fdr):
+    n = p_values.size
+    for procedure, penalty in (
+        (selection.benjamini_hochberg, 1.0),
+        (selection.benjamini_yekutieli, sum(1 / k for k in range(1, n + 1))),
+    ):
+        ordered = np.sort(p_values)
+        passing = [p for k, p in enumerate(ordered, start=1) if p * penalty * n / k <= fdr * (1 - 1e-12)]
+        cut = max(passing, default=-np.inf)
+        selected = procedure(p_values, fdr)
+        assert selected[p_values <= cut].all()
+        loose = [p for k, p in enumerate(ordered, start=1) if p * penalty * n / k <= fdr * (1 + 1e-12)]
+        assert not selected[p_values > max(loose, default=-np.inf)].any()
+
+
+# ---- truth ----
+
+
+@given(masks=arrays(bool, st.tuples(st.just(2), st.integers(1, 12))))
+def test_fdp_and_power_are_shares(masks):
+    selected, truth = masks
+    false = sum(s and not t for s, t in zip(selected, truth, strict=True))
+    found = sum(s and t for s, t in zip(selected, truth, strict=True))
+    assert selection.false_discovery_proportion(selected, truth) == false / max(1, selected.sum())
+    assert selection.power(selected, truth) == found / max(1, truth.sum())
+
+
+# ---- nothing selected ----
+
+
+@given(m=STATISTICS, fdr=LEVELS, offset=OFFSETS, k=MIRRORS)
+def test_the_nearest_level_named_is_one_that_selects(m, fdr, offset, k):
+    text = selection.explain_empty(m, fdr, offset=offset, n_mirrors=k)
+    assert f"at fdr={fdr:g}" in text
+    nearest = selection.mirror_q_values(m, offset=offset, n_mirrors=k).min()
+    if nearest < 1:
+        assert f"fdr={nearest:.3g}" in text
+        assert selection.select(m, nearest, offset=offset, n_mirrors=k).any()
+    else:
+        assert "No level below 1" in text
+
+
+def test_the_explanation_counts_what_offset_one_needs():
+    text = selection.explain_empty(np.r_[np.ones(4), -np.ones(2)], 0.1)
+    assert "needs at least 10 features" in text
+    assert "4 had a positive" in text
+    assert "needs at least 5 features" in selection.explain_empty(np.zeros(9), 0.1, n_mirrors=2)
+    assert "needs at least" not in selection.explain_empty(np.zeros(9), 0.1, offset=0)
