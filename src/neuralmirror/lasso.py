@@ -20,7 +20,6 @@ from neuralmirror.problems import Problem, rank_normal, standardised
 Floats = NDArray[np.float64]
 
 FLOOR = 0.01  # ε: what a feature of coefficient zero keeps
-UNPENALISED = 100.0  # covariates enter this many times larger, so their penalty is negligible
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,22 @@ def adaptive_column_weights(coefficients: Floats) -> Floats:
     return np.repeat(np.sqrt(share + FLOOR)[:, None], coefficients.shape[1], axis=1)
 
 
+def beside(covariates: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Least squares of values on the covariates: the coefficients, and what is left of the values.
+
+    A lasso that leaves covariates unpenalised is a lasso on what they leave of the columns and of the response.
+    """
+    slopes = np.linalg.lstsq(covariates, values)[0]
+    return slopes, values - covariates @ slopes
+
+
 def plain_lasso(directions: Floats, y: Floats, covariates: Floats, n_jobs: int | None = None) -> Fit:
     """The first stage: every direction penalised alike, covariates not at all."""
-    n = len(y)
-    columns = np.hstack([directions.reshape(n, -1), covariates])
-    weights = np.ones(columns.shape[1])
-    weights[columns.shape[1] - covariates.shape[1] :] = UNPENALISED
-    return cross_validated_lasso(columns, y, weights, n_jobs)
+    _, columns = beside(covariates, directions.reshape(len(y), -1))
+    _, rest = beside(covariates, y)
+    fit = cross_validated_lasso(columns, rest, np.ones(columns.shape[1]), n_jobs)
+    left = (1 - fit.explained) * float(rest.var()) / max(float(y.var()), 1e-300)
+    return replace(fit, explained=1 - left)
 
 
 def pair_adaptive_lasso(
@@ -62,12 +70,12 @@ def pair_adaptive_lasso(
 ) -> tuple[Floats, Floats]:
     """θ of the directions (n, p, K+1) and of the covariates (n, c): arrays (p, K+1) and (c,)."""
     n, p, k = directions.shape
-    columns = np.hstack([directions.reshape(n, p * k), covariates])
-    free = np.full(covariates.shape[1], UNPENALISED)
+    _, columns = beside(covariates, directions.reshape(n, p * k))
     first = first or plain_lasso(directions, y, covariates, n_jobs)
-    weights = adaptive_column_weights(first.coefficients[: p * k].reshape(p, k))
-    second = cross_validated_lasso(columns, y, np.concatenate([weights.ravel(), free]), n_jobs)
-    return second.coefficients[: p * k].reshape(p, k), second.coefficients[p * k :]
+    weights = adaptive_column_weights(first.coefficients.reshape(p, k))
+    theta = cross_validated_lasso(columns, beside(covariates, y)[1], weights.ravel(), n_jobs).coefficients
+    gamma, _ = beside(covariates, y - directions.reshape(n, p * k) @ theta)
+    return theta.reshape(p, k), gamma
 
 
 def choose_transform(
@@ -123,23 +131,25 @@ def individual_lassos(
     Both penalties are cross-validated once, without noise; the p problems differ by K columns, so each starts
     from the common solution and works on inner products alone.
     """
-    shared = np.hstack([x, covariates])
-    weights = np.concatenate([np.ones(x.shape[1]), np.full(covariates.shape[1], UNPENALISED)])
-    first = cross_validated_lasso(shared, y, weights, n_jobs)
-    weights[: x.shape[1]] = adaptive_column_weights(first.coefficients[: x.shape[1], None])[:, 0]
-    second = cross_validated_lasso(shared, y, weights, n_jobs)
-    problem = _SharedGram(shared - shared.mean(axis=0), y - y.mean(), x.shape[1])
+    (_, columns), (_, rest) = beside(covariates, x), beside(covariates, y)
+    first = cross_validated_lasso(columns, rest, np.ones(x.shape[1]), n_jobs)
+    weights = adaptive_column_weights(first.coefficients[:, None])[:, 0]
+    second = cross_validated_lasso(columns, rest, weights, n_jobs)
+    problem = _SharedGram(columns - columns.mean(axis=0), rest - rest.mean())
     solved = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(problem.solve)(j, noise[:, j], first, second) for j in range(x.shape[1])
+        delayed(problem.solve)(j, beside(covariates, noise[:, j])[1], first, second) for j in range(x.shape[1])
     )
-    return np.stack([s for s, _ in solved]), np.stack([o for _, o in solved])
+    theta, own = np.stack([s for s, _ in solved]), np.stack([o for _, o in solved])
+    fitted = x @ theta.T + x * own[:, 0] + np.einsum("npk,pk->np", noise, own[:, 1:])  # (n, p): one fit per network
+    gamma, _ = beside(covariates, y[:, None] - fitted)
+    return np.hstack([theta, gamma.T]), own
 
 
 class _SharedGram:
     """The inner products that all p individual lassos have in common."""
 
-    def __init__(self, shared: Floats, y: Floats, p: int) -> None:
-        self.shared, self.y, self.p = shared, y, p
+    def __init__(self, shared: Floats, y: Floats) -> None:
+        self.shared, self.y = shared, y
         self.gram, self.response = shared.T @ shared, shared.T @ y
 
     def solve(self, j: int, noise: Floats, first: Fit, second: Fit) -> tuple[Floats, Floats]:
@@ -148,15 +158,11 @@ class _SharedGram:
         cross = self.shared.T @ noise
         gram = np.block([[self.gram, cross], [cross.T, noise.T @ noise]])
         response = np.concatenate([self.response, noise.T @ self.y])
-        weights = np.ones(len(gram))
-        weights[self.p : -k] = UNPENALISED
         start = np.append(first.coefficients, np.zeros(k))
-        theta = self._lasso(gram, response, weights, first.penalty, start)
-        sizes = np.abs(theta)
+        sizes = np.abs(self._lasso(gram, response, np.ones(len(gram)), first.penalty, start))
         sizes[j] = sizes[j] + sizes[-k:].sum()
         sizes[-k:] = sizes[j]
-        penalised = np.r_[: self.p, len(sizes) - k : len(sizes)]
-        weights[penalised] = adaptive_column_weights(sizes[penalised, None])[:, 0]
+        weights = adaptive_column_weights(sizes[:, None])[:, 0]
         theta = self._lasso(gram, response, weights, second.penalty, np.append(second.coefficients, np.zeros(k)))
         own = np.append(theta[j], theta[-k:])
         theta[j] = 0.0
