@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from neuralmirror import covariances as cov
+from neuralmirror import knockoff_statistics as ks
 from neuralmirror import knockoffs as ko
 
 
@@ -11,7 +13,7 @@ def random_correlation(seed, p, factors=2):
     """A loading matrix plus noise of unequal size: neither Toeplitz nor exchangeable."""
     rng = np.random.default_rng(seed)
     loadings = rng.standard_normal((p, factors))
-    return ko.correlation(loadings @ loadings.T + np.diag(rng.uniform(0.2, 2, p)))
+    return cov.correlation(loadings @ loadings.T + np.diag(rng.uniform(0.2, 2, p)))
 
 
 def toeplitz(p, rho):
@@ -126,7 +128,7 @@ def test_sdp_that_stops_early_says_so_and_stays_feasible():
     corr = toeplitz(40, 0.9)
     with pytest.warns(ko.ConvergenceWarning, match="certified distance"):
         s, bound = ko.sdp_solution(corr, max_iter=3)
-    assert ko.is_positive_definite(2 * corr - np.diag(s))
+    assert cov.is_positive_definite(2 * corr - np.diag(s))
     assert bound >= ko.sdp_s(corr).sum()
 
 
@@ -173,22 +175,22 @@ def test_mvr_newton_uses_the_derivatives_of_its_objective():
 def test_covariances_follow_the_units_of_the_columns():
     rng = np.random.default_rng(0)
     X, scale = rng.standard_normal((80, 5)), np.array([1e-3, 0.1, 1, 10, 1e3])
-    for estimate in ko.COVARIANCES.values():
+    for estimate in cov.COVARIANCES.values():
         np.testing.assert_allclose(estimate(X * scale), estimate(X) * np.outer(scale, scale), rtol=1e-8)
 
 
 def test_ledoit_wolf_is_usable_where_features_outnumber_rows():
     X = np.random.default_rng(0).standard_normal((20, 50))
-    assert ko.is_positive_definite(ko.covariance_matrix(X, "ledoit-wolf"))
+    assert cov.is_positive_definite(cov.covariance_matrix(X, "ledoit-wolf"))
     with pytest.raises(ValueError, match=r"positive definite.*ledoit-wolf"):
-        ko.covariance_matrix(X, "empirical")
+        cov.covariance_matrix(X, "empirical")
 
 
 def test_a_given_covariance_is_returned():
     X = np.zeros((4, 3))
-    assert ko.covariance_matrix(X, toeplitz(3, 0.5)) is not None
+    assert cov.covariance_matrix(X, toeplitz(3, 0.5)) is not None
     with pytest.raises(ValueError, match="3 by 3"):
-        ko.covariance_matrix(X, np.eye(2))
+        cov.covariance_matrix(X, np.eye(2))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_a_given_covariance_is_returned():
 )
 def test_a_bad_covariance_is_refused_with_a_remedy(covariance, message):
     with pytest.raises(ValueError, match=message):
-        ko.covariance_matrix(np.zeros((5, 2)), covariance)
+        cov.covariance_matrix(np.zeros((5, 2)), covariance)
 
 
 @pytest.mark.parametrize("method", ko.S_METHODS.values(), ids=ko.S_METHODS)
@@ -244,7 +246,7 @@ def test_conditional_moments_are_those_of_the_joint_gaussian():
 
 def test_singular_conditional_covariances_are_factored():
     root = np.random.default_rng(0).standard_normal((6, 3))
-    factor = ko.psd_factor(root @ root.T)
+    factor = cov.psd_factor(root @ root.T)
     np.testing.assert_allclose(factor @ factor.T, root @ root.T, atol=1e-10)
 
 
@@ -309,15 +311,15 @@ def labels(y):
 
 
 STATISTICS = {
-    "correlation": (lambda X, K, y: ko.correlation_difference(X, K, y), 1e-12),
-    "signed-max": (lambda X, K, y: ko.lasso_signed_max(X, K, y, np.random.default_rng(3)), 1e-8),
-    "lasso": (lambda X, K, y: ko.lasso_coefficient_difference(X, K, y, np.random.default_rng(3)), 1e-3),
+    "correlation": (lambda X, K, y: ks.correlation_difference(X, K, y), 1e-12),
+    "signed-max": (lambda X, K, y: ks.lasso_signed_max(X, K, y, np.random.default_rng(3)), 1e-8),
+    "lasso": (lambda X, K, y: ks.lasso_coefficient_difference(X, K, y, np.random.default_rng(3)), 1e-3),
     "ridge": (
-        lambda X, K, y: ko.lasso_coefficient_difference(X, K, y, np.random.default_rng(3), ko.ridge_magnitudes),
+        lambda X, K, y: ks.lasso_coefficient_difference(X, K, y, np.random.default_rng(3), ks.ridge_magnitudes),
         1e-8,
     ),
-    "binary": (lambda X, K, y: ko.lasso_coefficient_difference(X, K, y > 0, np.random.default_rng(3)), 0.01),
-    "multiclass": (lambda X, K, y: ko.lasso_coefficient_difference(X, K, labels(y), np.random.default_rng(3)), 0.01),
+    "binary": (lambda X, K, y: ks.lasso_coefficient_difference(X, K, y > 0, np.random.default_rng(3)), 0.01),
+    "multiclass": (lambda X, K, y: ks.lasso_coefficient_difference(X, K, labels(y), np.random.default_rng(3)), 0.01),
 }
 
 
@@ -344,7 +346,7 @@ def test_signed_max_in_an_orthogonal_design_is_the_correlation_that_enters_first
     columns = np.linalg.qr(centred - centred.mean(axis=0))[0] * np.sqrt(50)
     y = rng.standard_normal(50)
     first, second = np.abs(columns.T @ (y - y.mean())).reshape(2, 6) / 50
-    W = ko.lasso_signed_max(columns[:, :6], columns[:, 6:], y, rng)
+    W = ks.lasso_signed_max(columns[:, :6], columns[:, 6:], y, rng)
     np.testing.assert_allclose(W, np.maximum(first, second) * np.sign(first - second), atol=1e-8)
 
 
@@ -352,21 +354,21 @@ def test_the_order_inside_a_pair_is_random():
     """A fit that only ever credits the first column it sees must not favour the features."""
     X, X_knock, y = regression_pairs(p=400, n=10, k=1)
     W = np.subtract(
-        *ko.pair_magnitudes(X, X_knock, y, np.random.default_rng(0), lambda Z, y, rng: np.repeat([1.0, 0.0], 400))
+        *ks.pair_magnitudes(X, X_knock, y, np.random.default_rng(0), lambda Z, y, rng: np.repeat([1.0, 0.0], 400))
     )
     assert abs(W.sum()) < 100  # five standard deviations of a fair coin
 
 
 def test_labels_are_told_from_measurements():
-    assert ko.holds_labels(np.array(["a", "b"]))
-    assert ko.holds_labels(np.array([0.0, 1.0, 2.0]))
-    assert not ko.holds_labels(np.array([0.5, 1.0, 2.0]))
-    assert not ko.holds_labels(np.arange(50))
+    assert ks.holds_labels(np.array(["a", "b"]))
+    assert ks.holds_labels(np.array([0.0, 1.0, 2.0]))
+    assert not ks.holds_labels(np.array([0.5, 1.0, 2.0]))
+    assert not ks.holds_labels(np.arange(50))
 
 
 def test_pairs_of_unequal_shape_are_refused():
     with pytest.raises(ValueError, match=r"one shape, got \(5, 3\) and \(5, 2\)"):
-        ko.correlation_difference(np.ones((5, 3)), np.ones((5, 2)), np.ones(5))
+        ks.correlation_difference(np.ones((5, 3)), np.ones((5, 2)), np.ones(5))
 
 
 @pytest.mark.slow

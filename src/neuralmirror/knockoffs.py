@@ -1,4 +1,4 @@
-"""Gaussian Model-X and fixed-X knockoffs: covariances, the diagonal s, sampling and feature statistics.
+"""Gaussian Model-X and fixed-X knockoffs: the diagonal s and sampling.
 
 Knockoffs X̃ of X copy its second moments and swap freely with it: with Σ = cov(X) and D = diag(s),
 
@@ -10,149 +10,24 @@ matrix; `knockoff_s` carries their answer over to any covariance or Gram matrix.
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import blas, cho_factor, cho_solve, lapack, qr
-from sklearn.covariance import ledoit_wolf
+from scipy.linalg import cho_factor, cho_solve, qr
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, RidgeCV, lars_path
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.multiclass import type_of_target
 
-Array = NDArray[np.float64]
-Magnitudes = Callable[[Array, NDArray[Any], np.random.Generator], Array]
+from neuralmirror.covariances import (
+    Array,
+    checked_covariance,
+    correlation,
+    inverse,
+    is_positive_definite,
+    product,
+    psd_factor,
+    smallest_eigenvalue,
+)
 
-SINGULAR = 1e-9  # a correlation matrix with a smaller eigenvalue leaves knockoffs no room
-ROUNDING = 1e-6  # allowed below zero in 2D − DΣ⁻¹D on the scale of correlations: the SDP makes it singular
 BOUNDARY = 0.95  # share of the way to the boundary that an interior-point step may go
-FOLDS = 5
-MOST_CLASSES = 10
-
-
-# Linear algebra
-
-
-def is_positive_definite(matrix: Array) -> bool:
-    """Whether a Cholesky factor exists."""
-    return bool(lapack.dpotrf(matrix, lower=1, clean=0)[1] == 0)
-
-
-def product(left: Array, right: Array) -> Array:
-    """AB by SciPy's BLAS."""
-    # NumPy's @ has a thread pool of its own; beside the Cholesky factors of SciPy's the two fight for the cores.
-    return np.asarray(blas.dgemm(1.0, right.T, left.T).T)
-
-
-def inverse(matrix: Array) -> Array:
-    """Σ⁻¹ through Cholesky, in half the time of a general inverse; LinAlgError unless Σ ≻ 0."""
-    factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
-    if failed:
-        raise np.linalg.LinAlgError("the matrix is not positive definite")
-    lower = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
-    return np.asarray(lower + np.tril(lower, -1).T)
-
-
-def psd_factor(matrix: Array) -> Array:
-    """F with FFᵀ = V: Cholesky's where V ≻ 0, the spectrum's where V is singular; ValueError unless V ≽ 0."""
-    factor, failed = lapack.dpotrf(matrix, lower=1, clean=1)
-    if not failed:
-        return np.asarray(factor)
-    values, vectors = np.linalg.eigh(matrix)
-    if values[0] < -ROUNDING:
-        raise ValueError(
-            "s must satisfy diag(s) ≼ 2Σ, got a conditional covariance 2D − DΣ⁻¹D with smallest eigenvalue "
-            f"{values[0]:.3g}; compute s from this very Σ, knockoff_s(sigma), or shrink it."
-        )
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
-
-
-def _symmetric(matrix: Array) -> Array:
-    return (matrix + matrix.T) / 2
-
-
-def _room(x: Array, change: Array) -> float:
-    """sup{a : x + a·change ≥ 0} for x > 0."""
-    shrinking = change < 0
-    return float((x[shrinking] / -change[shrinking]).min(initial=np.inf))
-
-
-# Covariance
-
-
-def standardise(X: Array) -> Array:
-    """Columns with mean 0 and variance 1; constant ones become 0."""
-    scale = X.std(axis=0)
-    return np.asarray((X - X.mean(axis=0)) / np.where(scale > 0, scale, 1))
-
-
-def correlation(sigma: Array) -> Array:
-    """Σ_jk / √(Σ_jj Σ_kk)."""
-    scale = np.sqrt(np.diag(sigma))
-    return np.asarray(sigma / np.outer(scale, scale))
-
-
-def empirical_covariance(X: Array) -> Array:
-    """Σ̂ = (X − X̄)ᵀ(X − X̄) / (n − 1), singular unless n > p."""
-    return np.atleast_2d(np.cov(X, rowvar=False))
-
-
-def ledoit_wolf_covariance(X: Array) -> Array:
-    """Ledoit and Wolf's shrinkage of the correlations towards I, put back on the scale of X."""
-    scale = X.std(axis=0)
-    shrunk, _ = ledoit_wolf(standardise(X))
-    return np.asarray(shrunk * np.outer(scale, scale))
-
-
-COVARIANCES: dict[str, Callable[[Array], Array]] = {
-    "empirical": empirical_covariance,
-    "ledoit-wolf": ledoit_wolf_covariance,
-}
-
-
-def covariance_matrix(X: Array, covariance: str | Array = "ledoit-wolf") -> Array:
-    """Σ of the columns of X: a given matrix, or estimated by the method named in COVARIANCES."""
-    if isinstance(covariance, str) and covariance not in COVARIANCES:
-        raise ValueError(f"covariance must be a matrix or one of {[*COVARIANCES]}, got {covariance!r}.")
-    p = X.shape[1]
-    sigma = checked_covariance(COVARIANCES[covariance](X) if isinstance(covariance, str) else covariance)
-    if len(sigma) != p:
-        raise ValueError(f"covariance must be {p} by {p}, a row for each column of X, got {sigma.shape}.")
-    return sigma
-
-
-def checked_covariance(sigma: Array) -> Array:
-    """Σ when square, finite, symmetric and with positive definite correlations; ValueError otherwise."""
-    sigma = np.asarray(sigma, dtype=np.float64)
-    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not len(sigma):
-        raise ValueError(f"a covariance must be a square matrix, got shape {sigma.shape}.")
-    if not np.isfinite(sigma).all():
-        raise ValueError("a covariance must be finite, got NaN or infinity; impute or drop missing values.")
-    if not np.allclose(sigma, sigma.T, rtol=1e-6, atol=1e-8 * np.abs(sigma).max()):
-        raise ValueError("a covariance must be symmetric, got one that is not; did you mean (S + S.T) / 2?")
-    variances = np.diag(sigma)
-    if variances.min() <= 0:
-        j = variances.argmin()
-        raise ValueError(f"variances must be > 0, got {variances[j]:.3g} in column {j}; drop constants.")
-    smallest_eigenvalue(correlation(sigma))
-    return sigma
-
-
-def smallest_eigenvalue(corr: Array) -> float:
-    """λ_min of a correlation matrix; ValueError where it is not safely positive."""
-    if not np.allclose(np.diag(corr), 1):
-        raise ValueError(
-            f"expected a correlation matrix, got diagonal entries up to {np.diag(corr).max():.3g}; "
-            "knockoff_s(sigma, method) takes any covariance."
-        )
-    smallest = float(np.linalg.eigvalsh(corr)[0])
-    if smallest < SINGULAR:
-        raise ValueError(
-            f"the correlations must be positive definite, got smallest eigenvalue {smallest:.3g}; "
-            'estimate them with covariance="ledoit-wolf", or drop columns that repeat others.'
-        )
-    return smallest
 
 
 # The diagonal s: equicorrelated
@@ -161,6 +36,12 @@ def smallest_eigenvalue(corr: Array) -> float:
 def equicorrelated_s(corr: Array) -> Array:
     """s_j = min(1, 2 λ_min(Σ)), the same for all j."""
     return np.full(len(corr), min(1.0, 2 * smallest_eigenvalue(corr)))
+
+
+def _room(x: Array, change: Array) -> float:
+    """sup{a : x + a·change ≥ 0} for x > 0."""
+    shrinking = change < 0
+    return float((x[shrinking] / -change[shrinking]).min(initial=np.inf))
 
 
 # The diagonal s: minimum variance-based reconstructability (Spector and Janson)
@@ -221,6 +102,10 @@ def _mvr_line_search(corr: Array, s: Array, value: float, change: Array, decreas
                 return trial, lower, B
         step /= 2
     raise np.linalg.LinAlgError("no step lowers the objective")
+
+
+def _symmetric(matrix: Array) -> Array:
+    return (matrix + matrix.T) / 2
 
 
 # The diagonal s: semidefinite program
@@ -402,111 +287,3 @@ def conditional_moments(sigma: Array, s: Array) -> tuple[Array, Array]:
     weights = inverse(correlation(sigma)) * share
     spread = psd_factor(2 * np.diag(share) - share[:, None] * weights)
     return weights * scale / scale[:, None], scale[:, None] * spread
-
-
-# Feature statistics: swapping X_j and X̃_j flips the sign of W_j
-
-
-def correlation_difference(X: Array, X_knock: Array, y: Array) -> Array:
-    """W_j = |cor(X_j, y)| − |cor(X̃_j, y)|."""
-    _check_pairs(X, X_knock)
-    outcome = standardise(np.asarray(y, dtype=np.float64)) / len(y)
-    return np.asarray(np.abs(outcome @ standardise(X)) - np.abs(outcome @ standardise(X_knock)))
-
-
-def lasso_coefficient_difference(
-    X: Array,
-    X_knock: Array,
-    y: NDArray[Any],
-    rng: np.random.Generator,
-    magnitudes: Magnitudes | None = None,
-) -> Array:
-    """W_j = |β_j| − |β̃_j| of a lasso on (X, X̃), λ by cross-validation; logistic where `holds_labels(y)`.
-
-    For fixed-X knockoffs use `lasso_signed_max`: cross-validation looks at more than (X, X̃)ᵀy.
-    """
-    if magnitudes is None:
-        magnitudes = logistic_magnitudes if holds_labels(y) else lasso_magnitudes
-    original, knockoff = pair_magnitudes(X, X_knock, y, rng, magnitudes)
-    return original - knockoff
-
-
-def lasso_signed_max(X: Array, X_knock: Array, y: Array, rng: np.random.Generator) -> Array:
-    """W_j = max(λ_j, λ̃_j) · sign(λ_j − λ̃_j), λ the penalty at which a column enters the lasso path."""
-    original, knockoff = pair_magnitudes(X, X_knock, y, rng, entry_magnitudes)
-    return np.asarray(np.maximum(original, knockoff) * np.sign(original - knockoff))
-
-
-def pair_magnitudes(
-    X: Array, X_knock: Array, y: NDArray[Any], rng: np.random.Generator, magnitudes: Magnitudes
-) -> tuple[Array, Array]:
-    """The magnitudes of X and of X̃ in one fit that sees each pair in random order.
-
-    The coin makes X_j and X̃_j exchangeable to the solver, whatever its tolerance and order of updates.
-    """
-    _check_pairs(X, X_knock)
-    flip = rng.random(X.shape[1]) < 0.5
-    design = np.hstack([np.where(flip, X_knock, X), np.where(flip, X, X_knock)])  # (n, 2p)
-    first, second = np.split(magnitudes(standardise(design), y, rng), 2)
-    return np.where(flip, second, first), np.where(flip, first, second)
-
-
-def lasso_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
-    """|β| of the lasso, λ by cross-validation."""
-    folds = KFold(FOLDS, shuffle=True, random_state=_seed(rng))
-    # A loose path chooses λ: its small-λ end, never chosen, would take most of the time at full precision.
-    chosen = LassoCV(cv=folds, alphas=60, eps=3e-3, tol=1e-3, max_iter=10_000).fit(design, y).alpha_
-    return np.asarray(np.abs(Lasso(chosen, tol=1e-7, max_iter=10_000).fit(design, y).coef_))
-
-
-def ridge_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
-    """|β| of ridge regression, λ by leave-one-out, which needs no `rng`."""
-    return np.asarray(np.abs(RidgeCV(len(y) * np.logspace(-4, 2, 25)).fit(design, y).coef_))
-
-
-def logistic_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
-    """‖β_j·‖ over the classes of l1-penalised (multinomial) logistic regression, λ by cross-validation."""
-    chosen = LogisticRegressionCV(
-        Cs=logistic_grid(design, y),
-        l1_ratios=(1.0,),
-        solver="saga",
-        scoring="neg_log_loss",
-        cv=StratifiedKFold(FOLDS, shuffle=True, random_state=_seed(rng)),
-        tol=1e-2,
-        max_iter=1000,
-        random_state=_seed(rng),
-        use_legacy_attributes=False,
-    ).fit(design, y)
-    model = LogisticRegression(
-        C=chosen.C_, l1_ratio=1.0, solver="saga", tol=1e-4, max_iter=10_000, random_state=_seed(rng)
-    )
-    return np.asarray(np.linalg.norm(model.fit(design, y).coef_, axis=0))
-
-
-def logistic_grid(design: Array, y: NDArray[Any]) -> Array:
-    """Ten C = 1/λ from λ_max = max|Xᵀ(Y − Ȳ)|, where the first coefficient enters, down to λ_max/100."""
-    indicators = (np.asarray(y)[:, None] == np.unique(y)).astype(np.float64)  # (n, classes)
-    largest = np.abs(design.T @ (indicators - indicators.mean(axis=0))).max()
-    return np.asarray(np.logspace(0, 2, 10) / largest)
-
-
-def entry_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
-    """sup{λ : β_j(λ) ≠ 0} on the exact lasso path, which needs no `rng`; 0 if a column never enters."""
-    penalties, _, path = lars_path(design, np.asarray(y, dtype=np.float64) - np.mean(y), method="lasso")
-    inside = path != 0  # (2p, knots)
-    before = np.maximum(inside.argmax(axis=1) - 1, 0)  # zero at the knot of entry, non-zero at the next
-    return np.where(inside.any(axis=1), penalties[before], 0.0)
-
-
-def holds_labels(y: NDArray[Any]) -> bool:
-    """Whether y names classes: text, booleans, or at most ten different whole numbers."""
-    return type_of_target(y) in {"binary", "multiclass"} and len(np.unique(y)) <= MOST_CLASSES
-
-
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
-
-
-def _check_pairs(X: Array, X_knock: Array) -> None:
-    if X.shape != X_knock.shape:
-        raise ValueError(f"X and its knockoffs must have one shape, got {X.shape} and {X_knock.shape}.")
