@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 @contextmanager
 def progress(description: str, total: int, show: bool | None = None) -> Iterator[Callable[[int], None]]:
     """Yield a function to be called with each piece of work done; silent unless on a terminal or told to show."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, force_terminal=show or None)
     visible = console.is_terminal if show is None else show
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not visible) as bar:

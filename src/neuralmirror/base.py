@@ -136,6 +136,12 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.support_
 
+    def inverse_transform(self, X: Any) -> Any:
+        """X with columns of zeros where `transform` removed some; scikit-learn's own refuses an empty selection."""
+        if self.get_support().any():
+            return super().inverse_transform(X)
+        return np.zeros((len(X), self.n_features_in_))
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_draws")
 
