@@ -1,0 +1,244 @@
+"""The command line: answers at once, exit codes, results on disk all or none, and the demonstration."""
+
+import csv
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+from neuralmirror import cli
+from neuralmirror._output import results_folder
+from neuralmirror.demo import P, example
+from neuralmirror.selection import false_discovery_proportion, power
+
+PROGRAM = [sys.executable, "-c", "import sys; from neuralmirror.cli import main; sys.exit(main())"]
+
+
+def run(*arguments, cwd=None):
+    """The program in a process of its own: exit code, output, errors."""
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    done = subprocess.run([*PROGRAM, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def read_csv(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# ---- answers ----
+
+
+def test_help_lists_every_command():
+    code, out, err = run("--help")
+    assert (code, err) == (0, "")
+    for name in cli.COMMANDS:
+        assert re.search(rf"\b{name}\b", out)
+
+
+def test_help_answers_before_anything_heavy_loads():
+    """Under 0.3 s of processor time, the interpreter's own start included: the best of three runs."""
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert run("--help")[0] == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(seconds) < 0.3
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
+def test_answers_need_no_heavy_module(arguments):
+    program = (
+        f"import sys; from neuralmirror.cli import main; code = main({arguments!r})\n"
+        "heavy = {'torch', 'sklearn', 'scipy', 'numpy', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy or code else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version():
+    assert run("--version")[:2] == (0, version("neuralmirror") + "\n")
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_is_a_documented_function(name):
+    module, function = cli.COMMANDS[name][0].split(":")
+    assert getattr(import_module(module), function).__doc__
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(name):
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    assert f"Usage: neuralmirror {name}" in out
+
+
+# ---- mistakes ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dmo"], 'Unknown command "dmo". Did you mean "demo"'),
+        (["demo", "--outt", "x"], "Unknown option: --outt. Did you mean --out"),
+        (["demo", "--out"], "--out requires an argument"),
+    ],
+)
+def test_the_users_mistake_is_one_line_and_exit_code_2(arguments, message, tmp_path):
+    code, out, err = run(*arguments, cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert err.startswith("neuralmirror: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [ValueError("fdr must lie in (0, 1),\n got 10"), FileNotFoundError("no x.csv")])
+def test_what_a_user_can_mend_is_exit_code_2(error, monkeypatch, capsys):
+    def command():
+        raise error
+
+    monkeypatch.setattr("neuralmirror.demo.demo", command)
+    assert cli.main(["demo"]) == 2
+    told = capsys.readouterr().err
+    assert told == f"neuralmirror: {' '.join(str(error).split())}\n"
+
+
+def test_what_only_we_can_mend_is_raised(monkeypatch):
+    def command():
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("neuralmirror.demo.demo", command)
+    with pytest.raises(RuntimeError, match="a bug"):
+        cli.main(["demo"])
+
+
+def test_a_command_is_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(cli.COMMANDS, "where", ("os:getcwd", "Say where we are."))
+    assert cli.main(["where"]) == 0
+
+
+# ---- results on disk ----
+
+
+def test_results_appear_together_or_not_at_all(tmp_path):
+    out = tmp_path / "deep" / "results"
+    with pytest.raises(RuntimeError), results_folder(out) as folder:  # noqa: PT012
+        (folder / "a.csv").write_text("half")
+        raise RuntimeError
+    assert not out.exists()
+    assert list(out.parent.iterdir()) == []
+    with results_folder(out) as folder:
+        (folder / "a.csv").write_text("whole")
+        assert not out.exists()
+    assert [path.name for path in out.iterdir()] == ["a.csv"]
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_results_replace_only_files_of_the_same_name_and_only_if_told(tmp_path):
+    (tmp_path / "a.csv").write_text("old")
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(ValueError, match="not empty; name another one, or add --force"), results_folder(tmp_path):
+        pass
+    with results_folder(tmp_path, force=True) as folder:
+        (folder / "a.csv").write_text("new")
+    assert (tmp_path / "a.csv").read_text() == "new"
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "a").write_text("")
+    with pytest.raises(ValueError, match="is a file, but results go to a folder"), results_folder(tmp_path / "a", True):
+        pass
+
+
+# ---- the demonstration ----
+
+
+def test_the_example_is_what_it_says():
+    data, again = example(), example()
+    np.testing.assert_array_equal(data.y, again.y)
+    assert data.x.shape == (500, 100)
+    assert len(set(data.names)) == P
+    kinds = [role.split()[0] for role in data.roles if role]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"linear": 12, "squared": 4, "times": 4}
+    for name, role in zip(data.names, data.roles, strict=True):
+        if role.startswith("times"):  # partners name each other
+            partner = data.names.index(role.split()[1])
+            assert data.roles[partner] == f"times {name}"
+
+
+def test_the_response_follows_the_roles():
+    """Least squares on the terms that the roles name leaves the noise, of standard deviation one half."""
+    data = example()
+    columns = [np.ones(500)]
+    for j, role in enumerate(data.roles):
+        if role == "linear":
+            columns.append(data.x[:, j])
+        elif role == "squared":
+            columns.append(data.x[:, j] ** 2)
+        elif role:
+            columns.append(data.x[:, j] * data.x[:, data.names.index(role.split()[1])])
+    terms = np.column_stack(columns)
+    residual = data.y - terms @ np.linalg.lstsq(terms, data.y)[0]
+    assert residual.std() == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "results"
+    return out, run("demo", "--out", out)
+
+
+def test_the_demo_writes_a_selection_the_truth_and_a_record(demonstration):
+    out, (code, _, err) = demonstration
+    assert (code, err) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == ["run.json", "selection.csv", "truth.csv"]
+    selection, truth = read_csv(out / "selection.csv"), read_csv(out / "truth.csv")
+    record = json.loads((out / "run.json").read_text())
+    assert [row["feature"] for row in selection] == [row["feature"] for row in truth] == example().names
+    selected = [row["selected"] == "True" for row in selection]
+    relevant = [row["relevant"] == "True" for row in truth]
+    assert relevant == example().truth.tolist()
+    assert record["selected"] == sum(selected)
+    assert record["fdp"] == false_discovery_proportion(selected, relevant)
+    assert record["power"] == power(selected, relevant)
+    assert record["parameters"]["random_state"] == record["seed"] == 0
+    for row, kept in zip(selection, selected, strict=True):
+        assert kept == (float(row["q_value"]) <= record["parameters"]["fdr"])
+
+
+def test_the_demo_finds_most_of_the_truth(demonstration):
+    record = json.loads((demonstration[0] / "run.json").read_text())
+    assert record["power"] >= 0.7
+    assert record["fdp"] <= 0.3
+
+
+def test_the_demo_prints_a_table_and_a_verdict(demonstration):
+    out, (_, printed, _) = demonstration
+    record = json.loads((out / "run.json").read_text())
+    for heading in ("feature", "statistic", "q-value", "selected", "truth"):
+        assert heading in printed
+    for row in read_csv(out / "selection.csv"):
+        if row["selected"] == "True":
+            assert row["feature"] in printed
+    last = printed.splitlines()[-1]
+    assert f"{record['selected']} of 100 features selected at fdr=0.1" in last
+    assert f"false discovery proportion {record['fdp']:.2f}, power {record['power']:.2f}" in last
+
+
+def test_the_demo_does_not_overwrite(demonstration):
+    out, _ = demonstration
+    before = (out / "run.json").read_bytes()
+    code, printed, err = run("demo", "--out", out)
+    assert (code, printed) == (2, "")
+    assert "add --force" in err
+    assert (out / "run.json").read_bytes() == before
