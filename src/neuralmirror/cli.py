@@ -14,6 +14,9 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError, Parameter
 
 COMMANDS = {  # name: (where its function lives, what it does)
+    "select": ("neuralmirror.commands:select", "Select the features a target depends on; write a table and a report."),
+    "inspect": ("neuralmirror.commands:inspect", "Say what select would do with a file, before anything runs."),
+    "report": ("neuralmirror.commands:report", "Render the report of a result again."),
     "demo": ("neuralmirror.demo:demo", "Select features in a built-in example with a known truth, and compare."),
 }
 
@@ -28,17 +31,22 @@ def build() -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
     )
     for name, (path, line) in COMMANDS.items():
         app.command(path, name=name, help=line)
+    app.register_install_completion_command(help="Install tab completion for this shell.")
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code: 0 done, 2 the user's mistake; our own mistakes are raised."""
+    """Run one command and return the exit code: 0 done, 2 the user's mistake, 130 Ctrl-C; our own are raised."""
     try:
         build()(sys.argv[1:] if arguments is None else list(arguments))
     except (CycloptsError, ValueError, OSError) as error:
         print(f"neuralmirror: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("neuralmirror: stopped, nothing was written; select --resume takes up completed pieces", file=sys.stderr)
+        return 130
     return 0

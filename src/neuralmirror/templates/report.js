@@ -1,0 +1,400 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const $ = (id) => document.getElementById(id);
+  const names = data.rows.map((row) => row[0]);
+  const p = names.length;
+  const K = data.mirrors;
+
+  // ---- the selection, as in neuralmirror.selection ----
+
+  // For each draw: the distinct positive |M|, increasing, with the estimated FDP at each (selection.estimated_fdp).
+  const curves = data.draws.map((m) => {
+    const sizes = [...new Set(m.map(Math.abs))].filter((t) => t > 0).sort((a, b) => a - b);
+    const up = m.filter((v) => v > 0).sort((a, b) => a - b);
+    const down = m.filter((v) => v < 0).map((v) => -v).sort((a, b) => a - b);
+    let i = 0, j = 0;
+    const fdp = sizes.map((t) => {
+      while (i < up.length && up[i] < t) i++;
+      while (j < down.length && down[j] < t) j++;
+      return (data.offset + down.length - j) / (K * Math.max(up.length - i, 1));
+    });
+    return { sizes, fdp };
+  });
+
+  // min{t > 0 : estimated FDP(t) <= fdr}, infinite when no t passes (selection.mirror_threshold).
+  const threshold = ({ sizes, fdp }, fdr) => {
+    const k = fdp.findIndex((value) => value <= fdr);
+    return k < 0 ? Infinity : sizes[k];
+  };
+
+  // selection.select_by_inclusion: set the least-included features aside while their rates add up to at most fdr.
+  const byInclusion = (masks, fdr) => {
+    const rates = new Array(p).fill(0);
+    for (const mask of masks) {
+      const size = Math.max(mask.reduce((sum, on) => sum + on, 0), 1);
+      mask.forEach((on, j) => { rates[j] += on / size; });
+    }
+    for (let j = 0; j < p; j++) rates[j] /= masks.length;
+    const counts = new Map();
+    rates.forEach((rate) => counts.set(rate, (counts.get(rate) || 0) + 1));
+    const total = rates.reduce((sum, rate) => sum + rate, 0);
+    let reached = 0, aside = 0;
+    for (const rate of [...counts.keys()].sort((a, b) => a - b)) {
+      reached += rate * counts.get(rate);
+      if (reached <= fdr * total + 1e-12) aside = Math.max(aside, rate);
+    }
+    return rates.map((rate) => rate > aside);
+  };
+
+  const median = (values) => {
+    const v = [...values].sort((a, b) => a - b), h = v.length >> 1;
+    return v.length % 2 ? v[h] : v[h - 1] === v[h] ? v[h] : (v[h - 1] + v[h]) / 2;
+  };
+
+  const reselect = (fdr) => {
+    const taus = curves.map((curve) => threshold(curve, fdr));
+    const masks = data.draws.map((m, d) => m.map((v) => (v >= taus[d] ? 1 : 0)));
+    const selected = masks.length === 1 ? masks[0].map(Boolean) : byInclusion(masks, fdr);
+    const estimates = curves.map((c, d) => (isFinite(taus[d]) ? c.fdp[c.sizes.indexOf(taus[d])] : 0));
+    return { fdr, taus, tau: median(taus), selected, fdp: estimates.reduce((a, b) => a + b, 0) / estimates.length };
+  };
+
+  const statistics = names.map((_, j) => median(data.draws.map((m) => m[j])));
+  // The level at which a first draw selects something, for the sentence on why nothing was selected.
+  const nearest = Math.min(1, ...curves.map((c) => c.fdp.reduce((a, b) => Math.min(a, b), 1)));
+
+  let state = reselect(data.fdr);
+
+  // ---- words ----
+
+  const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  const short = (v, digits = 4) => {
+    if (!isFinite(v)) return "∞";
+    const size = Math.abs(v);
+    return size === 0 ? "0" : size >= 1e-3 && size < 1e5 ? String(+v.toPrecision(digits)) : v.toExponential(2);
+  };
+
+  const explain = () => {
+    const found = state.selected.filter(Boolean).length;
+    const level = short(state.fdr, 3);
+    if (found) return `At a false discovery rate of ${level}, ${found === 1 ? "1 feature was" : `${found} features were`} selected, of which an estimated ${(100 * state.fdp).toFixed(1)}% are false.`;
+    let text = `No feature was selected at ${level}.`;
+    if (data.offset) {
+      const needed = Math.ceil(data.offset / (state.fdr * K) - 1e-9);
+      const won = statistics.filter((v) => v > 0).length;
+      text += ` With ${plural(K, "mirror")} per feature at least ${plural(needed, "feature")} must stand out together; ${won} beat their noise, not clearly enough or too few.`;
+    }
+    return text + (nearest < 1
+      ? ` The nearest level at which something would be selected is ${short(nearest, 3)}.`
+      : " No level below 1 would select anything: the data show no sign of a relevant feature.");
+  };
+
+  // ---- drawing ----
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const node = (parent, tag, attributes = {}, text) => {
+    const element = document.createElementNS(SVG, tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    parent.append(element);
+    return element;
+  };
+  const canvas = (id, height, label) => {
+    const holder = $(id), width = Math.max(300, holder.clientWidth || 640);
+    holder.replaceChildren();
+    const svg = node(holder, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+    return { svg, width, height };
+  };
+  const ticks = (low, high, count) => {
+    const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= raw);
+    const out = [];
+    for (let v = Math.ceil(low / step - 1e-9) * step; v <= high * (1 + 1e-9); v += step) out.push(+v.toPrecision(6));
+    return out;
+  };
+  const largest = Math.max(1e-12, ...data.draws.map((m) => m.reduce((a, v) => Math.max(a, Math.abs(v)), 0)));
+  // Square-root scale: most |M| are small, and what matters happens among them and at the far end.
+  const along = (width, left, right) => (v) => left + Math.sqrt(Math.min(Math.max(v, 0), largest) / largest) * (width - left - right);
+  const roundDown = (v) => { const power = 10 ** Math.floor(Math.log10(v)); return +(Math.floor(v / power + 1e-9) * power).toPrecision(1); };
+  const sizeTicks = (width) => [0, ...[0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 1].map((f) => roundDown(f * largest))]
+    .filter((v, i, all) => v <= largest && (i === 0 || Math.sqrt(v / largest) - Math.sqrt(all[i - 1] / largest) > 44 / width));
+
+  const drawMirror = () => {
+    const { svg, width, height } = canvas("mirror", 300, `Mirror statistics of ${p} features with the threshold at ${short(state.tau)}`);
+    const left = 44, right = 12, top = 16, bottom = 34, middle = top + (height - top - bottom) * 0.6;
+    const x = along(width, left, right), wide = Math.max(24, Math.round(width / 16)), room = width - left - right;
+    // τ is an edge between two bars, so that each lies wholly on one side of it.
+    const cut = isFinite(state.tau) ? Math.sqrt(state.tau / largest) : 1;
+    const before = Math.max(1, Math.round(cut * wide)), after = cut < 1 ? Math.max(1, wide - before) : isFinite(state.tau) ? 1 : 0;
+    const bins = before + after, edge = (b) => (b <= before ? (cut * b) / before : cut + ((1 - cut) * (b - before)) / after);
+    const binOf = (size) => {
+      const u = Math.sqrt(size / largest);
+      return size >= state.tau ? before + Math.min(after - 1, Math.floor(((u - cut) / (1 - cut || 1)) * after)) : Math.min(before - 1, Math.floor((u / cut) * before));
+    };
+    const bars = Array.from({ length: bins }, () => ({ up: 0, chosen: 0, down: 0, beyond: 0, who: [] }));
+    statistics.forEach((v, j) => {
+      if (!v) return;
+      const bar = bars[Math.max(0, binOf(Math.abs(v)))];
+      if (v > 0) { bar.up++; if (state.selected[j]) { bar.chosen++; bar.who.push(names[j]); } }
+      else { bar.down++; if (-v >= state.tau) bar.beyond++; }
+    });
+    const most = Math.max(1, ...bars.map((b) => Math.max(b.up, b.down)));
+    const tall = (count, room) => (Math.log1p(count) / Math.log1p(most)) * room;
+    if (isFinite(state.tau)) node(svg, "rect", { x: x(state.tau), y: top, width: Math.max(0, width - right - x(state.tau)), height: height - top - bottom, class: "zone" });
+    const marks = [...new Set([1, 3, 10, 30, 100, 300, 1000, 3000, 10000].filter((c) => c <= most))];
+    for (const count of marks) {
+      const y = middle - tall(count, middle - top);
+      node(svg, "line", { x1: left, x2: width - right, y1: y, y2: y, class: "axis" });
+      node(svg, "text", { x: left - 8, y: y + 4, "text-anchor": "end" }, count);
+    }
+    bars.forEach((bar, b) => {
+      const x0 = left + edge(b) * room + 1, w = Math.max(2, (edge(b + 1) - edge(b)) * room - 2);
+      const column = (count, from, sign, room, kind, tip) => {
+        if (!count) return;
+        const h = Math.max(2, tall(count, room));
+        node(svg, "rect", { x: x0, y: sign > 0 ? from - h : from, width: w, height: h, rx: 1.5, class: kind, "data-tip": tip });
+      };
+      const who = bar.who.slice(0, 6).join(", ") + (bar.who.length > 6 ? " …" : "");
+      const low = middle, roomUp = middle - top, roomDown = height - bottom - middle;
+      column(bar.up, low, 1, roomUp, bar.chosen === bar.up ? "won" : "mute", `${plural(bar.up, "feature")} beat their noise${bar.chosen ? `; selected: ${who}` : ""}`);
+      if (bar.chosen && bar.chosen < bar.up) column(bar.chosen, low, 1, roomUp, "won", `${bar.chosen} selected: ${who}`);
+      column(bar.down, low, -1, roomDown, bar.beyond ? "lost" : "mute", `noise won for ${plural(bar.down, "feature")}`);
+    });
+    node(svg, "line", { x1: left, x2: width - right, y1: middle, y2: middle, class: "zero" });
+    axis(svg, x, width, height - bottom, "|M|, square-root scale");
+    if (width > 500 && !(x(state.tau) < left + 130)) node(svg, "text", { x: left, y: top - 4 }, "features, log scale");
+    if (!isFinite(state.tau)) return;
+    tauLine(svg, x(state.tau), top - 4, height - bottom, width);
+    if (width - right - x(state.tau) < 200) return;
+    node(svg, "text", { x: width - right - 6, y: top + 14, "text-anchor": "end", class: "won strong" }, "selected");
+    node(svg, "text", { x: width - right - 6, y: height - bottom - 8, "text-anchor": "end", class: "lost strong" }, "estimate of the false ones");
+  };
+  const axis = (svg, x, width, y, label) => {
+    node(svg, "line", { x1: x(0), x2: x(largest), y1: y, y2: y, class: "axis" });
+    for (const v of sizeTicks(width)) node(svg, "text", { x: x(v), y: y + 16, "text-anchor": "middle" }, short(v, 2));
+    node(svg, "text", { x: x(largest), y: y + 31, "text-anchor": "end" }, label);
+  };
+  const tauLine = (svg, x, top, bottom, width) => {
+    node(svg, "line", { x1: x, x2: x, y1: top, y2: bottom, class: "tau" });
+    const flip = x > width - 110;
+    node(svg, "text", { x: x + (flip ? -6 : 6), y: top + 9, class: "strong", "text-anchor": flip ? "end" : "start" }, `τ = ${short(state.tau, 3)}`);
+  };
+
+  const drawFdp = () => {
+    const { svg, width, height } = canvas("fdp", 260, `Estimated false discovery proportion against the threshold, level ${short(state.fdr, 3)}`);
+    const left = 44, right = 12, top = 14, bottom = 38;
+    const x = along(width, left, right), y = (v) => top + (1 - Math.min(v, 1)) * (height - top - bottom);
+    for (const v of [0, 0.25, 0.5, 0.75, 1]) {
+      node(svg, "line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: "axis" });
+      node(svg, "text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, v);
+    }
+    for (const { sizes, fdp } of curves) {
+      let path = "", before = 0;
+      sizes.forEach((t, i) => { path += `${i ? "L" : "M"}${x(before).toFixed(1)} ${y(fdp[i]).toFixed(1)}L${x(t).toFixed(1)} ${y(fdp[i]).toFixed(1)}`; before = t; });
+      node(svg, "path", { d: path, class: curves.length > 1 ? "curve many" : "curve" });
+    }
+    node(svg, "line", { x1: left, x2: width - right, y1: y(state.fdr), y2: y(state.fdr), class: "level" });
+    node(svg, "text", { x: width - right, y: y(state.fdr) - 6, "text-anchor": "end", class: "strong" }, `level ${short(state.fdr, 3)}`);
+    axis(svg, x, width, height - bottom, "threshold t");
+    if (isFinite(state.tau)) {
+      tauLine(svg, x(state.tau), top, height - bottom, width);
+      node(svg, "circle", { cx: x(state.tau), cy: y(state.fdp), r: 5, class: "dot" });
+    }
+  };
+
+  const drawTraining = () => {
+    const { svg, width, height } = canvas("training", 260, "Training loss");
+    const left = 48, right = 12, top = 14, bottom = 38, all = data.curves.flat().filter(isFinite);
+    if (!all.length) return;
+    // A log scale shows the late training too, which a linear one flattens.
+    const logs = all.every((v) => v > 0), fold = logs ? Math.log10 : (v) => v;
+    const high = fold(Math.max(...all)), low = fold(Math.min(...all)), n = data.curves[0].length;
+    const x = (i) => left + (i / Math.max(1, n - 1)) * (width - left - right);
+    const y = (v) => top + (1 - (fold(v) - low) / (high - low || 1)) * (height - top - bottom);
+    const marks = [0, 1, 2, 3, 4].map((i) => { const v = low + (i / 4) * (high - low); return logs ? 10 ** v : v; });
+    for (const v of marks) {
+      node(svg, "line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: "axis" });
+      node(svg, "text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, short(v, 2));
+    }
+    for (const curve of data.curves) {
+      node(svg, "path", { d: curve.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join(""), class: data.curves.length > 1 ? "curve many" : "curve" });
+    }
+    for (const share of [0, 0.5, 1]) node(svg, "text", { x: x(share * (n - 1)), y: height - bottom + 16, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" }, `${100 * share}%`);
+    node(svg, "text", { x: width - right, y: height - bottom + 31, "text-anchor": "end" }, `of the training steps${logs ? "; log scale" : ""}`);
+  };
+
+  const places = (() => {
+    const c = data.columns.indexOf("chromosome"), b = data.columns.indexOf("position");
+    if (b < 0 || data.rows.some((row) => typeof row[b] !== "number")) return null;
+    const labels = data.rows.map((row) => (c < 0 ? "" : String(row[c])));
+    const order = [...new Set(labels)].sort((a, z) => a.localeCompare(z, "en", { numeric: true }));
+    const spans = order.map((label) => {
+      let low = Infinity, high = -Infinity;
+      data.rows.forEach((row, j) => { if (labels[j] === label) { low = Math.min(low, row[b]); high = Math.max(high, row[b]); } });
+      return { label, low, span: Math.max(1, high - low) };
+    });
+    const gap = spans.reduce((sum, s) => sum + s.span, 0) * 0.008;
+    let start = 0;
+    for (const s of spans) { s.start = start; start += s.span + gap; }
+    const by = new Map(spans.map((s, i) => [s.label, { ...s, odd: i % 2 }]));
+    return { spans, total: start - gap, at: data.rows.map((row, j) => { const s = by.get(labels[j]); return { x: s.start + row[b] - s.low, odd: s.odd }; }) };
+  })();
+
+  const drawManhattan = () => {
+    if (!places) return;
+    $("manhattan-figure").hidden = false;
+    const { svg, width, height } = canvas("manhattan", 280, "Mirror statistics along the genome");
+    const left = 52, right = 12, top = 14, bottom = 38, low = Math.min(0, ...statistics), high = Math.max(...statistics, 1e-9);
+    const x = (v) => left + (v / places.total) * (width - left - right), y = (v) => top + (1 - (v - low) / (high - low)) * (height - top - bottom);
+    for (const v of ticks(low, high, 4)) {
+      node(svg, "line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: v === 0 ? "zero" : "axis" });
+      node(svg, "text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, short(v, 3));
+    }
+    let last = -Infinity;
+    for (const s of places.spans) {
+      const middle = x(s.start + s.span / 2);
+      if (s.label && middle - last > 18) { node(svg, "text", { x: middle, y: height - bottom + 16, "text-anchor": "middle" }, s.label); last = middle; }
+    }
+    node(svg, "text", { x: width - right, y: height - bottom + 31, "text-anchor": "end" }, data.columns.includes("chromosome") ? "chromosome" : "position");
+    const small = statistics.length > 15000 ? high * 0.01 : 0;  // the page stays light: the smallest of very many are left out
+    const point = (j, r, kind) => node(svg, "circle", { cx: x(places.at[j].x).toFixed(1), cy: y(statistics[j]).toFixed(1), r, class: kind, "data-tip": `${names[j]}: M = ${short(statistics[j])}` });
+    statistics.forEach((v, j) => { if (!state.selected[j] && Math.abs(v) >= small) point(j, 2, places.at[j].odd ? "alt" : "mute"); });
+    statistics.forEach((v, j) => { if (state.selected[j]) point(j, 4.5, "won"); });
+    if (isFinite(state.tau)) {
+      node(svg, "line", { x1: left, x2: width - right, y1: y(state.tau), y2: y(state.tau), class: "level" });
+      node(svg, "text", { x: left + 4, y: y(state.tau) - 5, class: "strong" }, `τ = ${short(state.tau, 3)}`);
+    }
+  };
+
+  // ---- the table ----
+
+  const TITLES = { feature: "feature", mirror_statistic: "M", scale: "scale c", selected: "selected", q_value: "q-value", selection_frequency: "frequency", missing_share: "missing" };
+  const PAGE = 100;
+  const chosenColumn = data.columns.indexOf("selected");
+  const view = { column: -1, up: true, shown: PAGE };
+  const value = (j, c) => (c === chosenColumn ? state.selected[j] : data.rows[j][c]);
+  const compare = (a, b) => (typeof a === "string" || typeof b === "string" ? String(a).localeCompare(String(b), "en", { numeric: true }) : a - b);
+
+  const visibleRows = () => {
+    const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+    let order = names.map((_, j) => j);
+    if (words.length) order = order.filter((j) => { const text = data.rows[j].join(" ").toLowerCase(); return words.every((word) => text.includes(word)); });
+    if ($("only").checked) order = order.filter((j) => state.selected[j]);
+    if (view.column >= 0) order.sort((a, b) => (view.up ? 1 : -1) * compare(value(a, view.column), value(b, view.column)) || a - b);
+    return order;
+  };
+
+  const drawHead = () => {
+    const head = $("table").tHead.rows[0];
+    data.columns.forEach((key, c) => {
+      const th = document.createElement("th"), button = document.createElement("button");
+      th.scope = "col";
+      if (c && typeof value(0, c) === "string") th.className = "word";
+      button.type = "button";
+      button.textContent = TITLES[key] || key.replaceAll("_", " ");
+      button.addEventListener("click", () => {
+        const word = typeof value(0, c) === "string";
+        view.up = view.column === c ? !view.up : word || key === "q_value";
+        view.column = c;
+        [...head.cells].forEach((cell) => cell.removeAttribute("aria-sort"));
+        th.setAttribute("aria-sort", view.up ? "ascending" : "descending");
+        drawTable();
+      });
+      th.append(button);
+      head.append(th);
+    });
+  };
+
+  const drawTable = () => {
+    const order = visibleRows(), body = $("table").tBodies[0], rows = document.createDocumentFragment();
+    for (const j of order.slice(0, view.shown)) {
+      const tr = document.createElement("tr");
+      if (state.selected[j]) tr.className = "chosen";
+      data.columns.forEach((key, c) => {
+        const td = document.createElement("td"), v = value(j, c);
+        if (key === "selected") { td.textContent = v ? "yes" : "no"; td.className = v ? "yes" : "no"; }
+        else if (key === "missing_share") td.textContent = `${+(100 * v).toPrecision(2)}%`;
+        else if (typeof v === "number") td.textContent = key === "position" ? String(v) : short(v);
+        else { td.textContent = v; td.title = v; if (c) td.className = "word"; }
+        tr.append(td);
+      });
+      rows.append(tr);
+    }
+    body.replaceChildren(rows);
+    const count = Math.min(view.shown, order.length);
+    $("shown").textContent = order.length ? `${count} of ${plural(order.length, "feature")} shown` : "No feature matches.";
+    $("more").hidden = count >= order.length;
+  };
+
+  const exported = () => {
+    const quote = (v) => (/[",\n]/.test(v) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
+    const lines = [data.columns.join(","), ...visibleRows().map((j) => data.columns.map((_, c) => quote(value(j, c))).join(","))];
+    return lines.join("\n") + "\n";
+  };
+
+  // ---- all together ----
+
+  const drawPlots = () => { drawMirror(); drawFdp(); drawTraining(); drawManhattan(); };
+  const drawWords = () => {
+    const found = names.filter((_, j) => state.selected[j]);
+    $("found").textContent = $("state-found").textContent = found.length;
+    $("state-threshold").textContent = short(state.tau, 3);
+    $("state-fdp").textContent = found.length ? state.fdp.toFixed(3) : "–";
+    $("sentence").textContent = explain();
+    $("level-word").textContent = short(state.fdr, 3);
+    document.querySelector(".control > label").dataset.level = short(state.fdr, 3);
+    const chips = found.slice(0, 60).map((name) => Object.assign(document.createElement("li"), { textContent: name }));
+    if (found.length > 60) chips.push(Object.assign(document.createElement("li"), { textContent: `and ${found.length - 60} more`, className: "rest" }));
+    $("chips").replaceChildren(...chips);
+  };
+  const setLevel = (fdr) => {
+    if (!(fdr > 0 && fdr < 1)) return;
+    state = reselect(fdr);
+    if (+$("level").value !== fdr) $("level").value = fdr;
+    if (+$("level-number").value !== fdr) $("level-number").value = fdr;
+    drawWords();
+    drawPlots();
+    drawTable();
+  };
+
+  $("level").addEventListener("input", (event) => setLevel(+event.target.value));
+  $("level-number").addEventListener("input", (event) => setLevel(+event.target.value));
+  $("reset").addEventListener("click", () => setLevel(data.fdr));
+  for (const id of ["filter", "only"]) $(id).addEventListener("input", () => { view.shown = PAGE; drawTable(); });
+  $("more").addEventListener("click", () => { view.shown += 5 * PAGE; drawTable(); });
+  $("export").addEventListener("click", () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([exported()], { type: "text/csv" }));
+    link.download = `selection-fdr-${state.fdr}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  $("copy").addEventListener("click", async () => {
+    try { await navigator.clipboard.writeText($("bibtex").textContent); $("copy").textContent = "Copied"; }
+    catch { getSelection().selectAllChildren($("bibtex")); $("copy").textContent = "Selected: press Ctrl+C"; }
+  });
+  $("theme").addEventListener("click", () => {
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches, now = document.documentElement.dataset.theme || (dark ? "dark" : "light");
+    document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
+  });
+  document.addEventListener("pointermove", (event) => {
+    const text = event.target.dataset?.tip, tip = $("tip");
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${Math.max(8, event.clientY - tip.offsetHeight - 10)}px`;
+  });
+  let pending = 0;
+  addEventListener("resize", () => { cancelAnimationFrame(pending); pending = requestAnimationFrame(drawPlots); });
+  let before = null;  // paper shows the selected features only, or the strongest where there are none
+  addEventListener("beforeprint", () => { before = { ...view, only: $("only").checked }; $("only").checked = state.selected.some(Boolean); view.shown = $("only").checked ? 400 : 40; drawTable(); });
+  addEventListener("afterprint", () => { if (before) { $("only").checked = before.only; view.shown = before.shown; drawTable(); } });
+
+  drawHead();
+  drawWords();
+  drawPlots();
+  drawTable();
+  window.neuralmirror = { reselect: (fdr) => { const { selected } = reselect(fdr); return names.filter((_, j) => selected[j]); }, exported };
+})();
