@@ -6,12 +6,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuralmirror.base import SelectionWarning
+    from neuralmirror.deeppink import DeepPINK
+    from neuralmirror.knockoff_selectors import FixedXKnockoffs, ModelXKnockoffs
+    from neuralmirror.linear_mirror import GaussianMirror
+    from neuralmirror.p_value_selectors import BHSelector, BYSelector
     from neuralmirror.selectors import NeuralGaussianMirror
 
-__all__ = ["NeuralGaussianMirror", "SelectionWarning"]
+__all__ = [
+    "BHSelector",
+    "BYSelector",
+    "DeepPINK",
+    "FixedXKnockoffs",
+    "GaussianMirror",
+    "ModelXKnockoffs",
+    "NeuralGaussianMirror",
+    "SelectionWarning",
+]
 
 # Where each public name lives. They are imported on first use, so that the command line answers before torch loads.
-_HOMES = {"NeuralGaussianMirror": "selectors", "SelectionWarning": "base"}
+_HOMES = {
+    "BHSelector": "p_value_selectors",
+    "BYSelector": "p_value_selectors",
+    "DeepPINK": "deeppink",
+    "FixedXKnockoffs": "knockoff_selectors",
+    "GaussianMirror": "linear_mirror",
+    "ModelXKnockoffs": "knockoff_selectors",
+    "NeuralGaussianMirror": "selectors",
+    "SelectionWarning": "base",
+}
 
 
 def __getattr__(name: str) -> Any:

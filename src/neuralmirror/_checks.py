@@ -131,6 +131,16 @@ def check_response(y: Any, n: int) -> NDArray[Any]:
     return values
 
 
+def check_numeric_response(y: Any, method: str, instead: str) -> None:
+    """Methods for a linear model of numbers: no labels."""
+    values: NDArray[Any] = np.asarray(y)
+    if y is not None and values.dtype.kind in "OUS":
+        raise ValueError(
+            f"Unknown label type: {method} needs a numeric y, got {values.dtype} such as {values.flat[0]!r}; "
+            f"use {instead}"
+        )
+
+
 def guess_task(y: NDArray[Any], task: str) -> str:
     """Resolve task="auto": text, booleans and few distinct integers are classes, everything else is numbers."""
     if task != "auto":

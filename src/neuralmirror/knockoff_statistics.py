@@ -20,9 +20,8 @@ MOST_CLASSES = 10
 
 def correlation_difference(X: Array, X_knock: Array, y: Array) -> Array:
     """W_j = |cor(X_j, y)| − |cor(X̃_j, y)|."""
-    _check_pairs(X, X_knock)
-    outcome = standardised(np.asarray(y, dtype=np.float64)) / len(y)
-    return np.asarray(np.abs(outcome @ standardised(X)) - np.abs(outcome @ standardised(X_knock)))
+    original, knockoff = pair_magnitudes(X, X_knock, y, np.random.default_rng(0), correlation_magnitudes)
+    return original - knockoff
 
 
 def lasso_coefficient_difference(
@@ -44,7 +43,16 @@ def lasso_coefficient_difference(
 
 def lasso_signed_max(X: Array, X_knock: Array, y: Array, rng: np.random.Generator) -> Array:
     """W_j = max(λ_j, λ̃_j) · sign(λ_j − λ̃_j), λ the penalty at which a column enters the lasso path."""
-    original, knockoff = pair_magnitudes(X, X_knock, y, rng, entry_magnitudes)
+    return signed_max(*pair_magnitudes(X, X_knock, y, rng, entry_magnitudes))
+
+
+def difference(original: Array, knockoff: Array) -> Array:
+    """|a| − |b| for magnitudes a of the features and b of the knockoffs."""
+    return np.asarray(original - knockoff)
+
+
+def signed_max(original: Array, knockoff: Array) -> Array:
+    """The larger magnitude, with the sign of who has it."""
     return np.asarray(np.maximum(original, knockoff) * np.sign(original - knockoff))
 
 
@@ -68,6 +76,20 @@ def lasso_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -
     # A loose path chooses λ: its small-λ end, never chosen, would take most of the time at full precision.
     chosen = LassoCV(cv=folds, alphas=60, eps=3e-3, tol=1e-3, max_iter=10_000).fit(design, y).alpha_
     return np.asarray(np.abs(Lasso(chosen, tol=1e-7, max_iter=10_000).fit(design, y).coef_))
+
+
+def over_columns(magnitudes: Magnitudes) -> Magnitudes:
+    """Magnitudes for a response of several columns (n, q): the norm over one fit for each."""
+
+    def norm(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
+        return np.asarray(np.linalg.norm([magnitudes(design, column, rng) for column in y.T], axis=0))
+
+    return norm
+
+
+def correlation_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
+    """|cor(X_j, y)|, which needs no `rng`."""
+    return np.asarray(np.abs(standardised(np.asarray(y, dtype=np.float64)) @ standardised(design)) / len(y))
 
 
 def ridge_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:

@@ -44,3 +44,10 @@ def standardised(values: Floats) -> Floats:
 def rank_normal(y: Floats) -> Floats:
     """Rank-inverse-normal scores of y. A feature that y does not depend on stays so under any transform of y."""
     return standardised(norm.ppf((rankdata(y) - 0.5) / len(y)))
+
+
+def response_columns(problem: Problem, transform: str = "standard") -> Floats:
+    """The response of a linear method, standardised (n, q): numbers, or their rank-normal scores, or class codes."""
+    if problem.classes or transform == "standard":
+        return standardised(problem.codes())
+    return rank_normal(problem.y)[:, None]
