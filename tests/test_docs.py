@@ -1,0 +1,71 @@
+"""The documents say what the code does: the README's example prints its output, and every link leads somewhere."""
+
+import contextlib
+import io
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/method.md"]
+
+
+def blocks(page, language):
+    """The fenced blocks of one language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def links(page):
+    """Text and target of all links that stay in the repository."""
+    found = re.findall(r"\[([^\]]+)\]\(([^)#\s]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    return [(text, target) for text, target in found if not target.startswith(("http", "mailto"))]
+
+
+def test_the_readmes_example_prints_what_it_says():
+    (code,), (expected,) = blocks("README.md", "python"), blocks("README.md", "text")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert printed.getvalue() == expected
+
+
+def test_the_readmes_example_is_ten_lines():
+    (code,) = blocks("README.md", "python")
+    assert len([line for line in code.splitlines() if line]) <= 10
+
+
+def test_the_readmes_targets_exist():
+    (shell, *_) = blocks("README.md", "sh")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make (\w+)", shell):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for text, target in links(page):
+        assert ((ROOT / page).parent / target).exists(), f"[{text}]({target})"
+
+
+def test_every_equation_is_linked_to_a_function_that_exists():
+    functions = [(text.strip("`"), target) for text, target in links("docs/method.md") if target.endswith(".py")]
+    assert len(functions) > 20
+    for name, target in functions:
+        module = import_module(f"neuralmirror.{Path(target).stem}")
+        assert getattr(module, name).__doc__, f"{module.__name__}.{name}"
+
+
+def test_the_readmes_attributes_and_parameters_exist():
+    from neuralmirror import NeuralGaussianMirror
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    attributes = set(re.findall(r"`(\w+_)`", text))
+    documented = NeuralGaussianMirror.__doc__
+    assert attributes
+    for name in attributes:
+        assert name in documented, name
+    parameters = set(re.findall(r"`(\w+)=", text))
+    assert parameters <= {*NeuralGaussianMirror().get_params(), "transform"}
