@@ -261,8 +261,8 @@ def test_adjusted_p_values_are_those_of_the_two_procedures():
 @pytest.mark.parametrize("estimator", [*STRONG, nm.GaussianMirror(n_repeats=5)], ids=name)
 def test_the_false_discovery_rate_is_kept(estimator, noise):
     """Mean FDP of 60 replicates at level 0.2. Its standard error is about 0.015 with signal, so a method that keeps
-    the level exceeds 0.25 in fewer than 1 of 1000 runs, and one at 0.3 is seen in 99 of 100. Without signal a
-    selection is always false: at most 1/(1/0.2) of runs may select, 0.2 + 3.5·0.052."""
+    the level exceeds 0.25 in fewer than 1 of 1000 runs, and one at 0.3 is seen in 99 of 100. Without signal every
+    selection is false, so the FDP is 0 or 1: 0.38 lies 3.5 standard errors above 0.2, and 0.55 is seen in 99 of 100."""
     proportions, found = [], []
     for seed in range(60):
         x, y, truth = example(seed, n=250, p=50, k=15, noise=3.0)

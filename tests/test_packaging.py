@@ -46,10 +46,12 @@ LAYERS = [
     "trials",
     "studies",
     "plots",
+    "comparison",
     "report",
     "runs",
     "forecasts",
     "commands",
+    "comparison_command",
     "demo",
     "cli",
 ]

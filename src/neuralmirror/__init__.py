@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuralmirror.base import SelectionWarning
+    from neuralmirror.comparison import compare
     from neuralmirror.deeppink import DeepPINK
     from neuralmirror.knockoff_selectors import FixedXKnockoffs, ModelXKnockoffs
     from neuralmirror.linear_mirror import GaussianMirror
@@ -21,6 +22,7 @@ __all__ = [
     "ModelXKnockoffs",
     "NeuralGaussianMirror",
     "SelectionWarning",
+    "compare",
 ]
 
 # Where each public name lives. They are imported on first use, so that the command line answers before torch loads.
@@ -33,6 +35,7 @@ _HOMES = {
     "ModelXKnockoffs": "knockoff_selectors",
     "NeuralGaussianMirror": "selectors",
     "SelectionWarning": "base",
+    "compare": "comparison",
 }
 
 

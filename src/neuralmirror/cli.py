@@ -17,6 +17,7 @@ COMMANDS = {  # name: (where its function lives, what it does)
     "select": ("neuralmirror.commands:select", "Select the features a target depends on; write a table and a report."),
     "inspect": ("neuralmirror.commands:inspect", "Say what select would do with a file, before anything runs."),
     "report": ("neuralmirror.commands:report", "Render the report of a result again."),
+    "compare": ("neuralmirror.comparison_command:compare", "Select with several methods: who selected what."),
     "demo": ("neuralmirror.demo:demo", "Select features in a built-in example with a known truth, and compare."),
 }
 

@@ -1,0 +1,193 @@
+"""Several methods on the same data: who selected what, how far they agree, and how long each took."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from neuralmirror import _checks
+from neuralmirror.base import ControlledSelector
+from neuralmirror.deeppink import DeepPINK
+from neuralmirror.knockoff_selectors import FixedXKnockoffs, ModelXKnockoffs
+from neuralmirror.linear_mirror import GaussianMirror
+from neuralmirror.p_value_selectors import BHSelector, BYSelector
+from neuralmirror.selectors import NeuralGaussianMirror
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Mask = NDArray[np.bool_]
+
+METHODS: dict[str, Callable[[], ControlledSelector]] = {
+    "neural-mirror": NeuralGaussianMirror,
+    "gaussian-mirror": GaussianMirror,
+    "lasso-mirror": lambda: GaussianMirror(scheme="simultaneous"),
+    "model-x": ModelXKnockoffs,
+    "fixed-x": FixedXKnockoffs,
+    "deeppink": DeepPINK,
+    "bh": BHSelector,
+    "by": BYSelector,
+    "bh-marginal": lambda: BHSelector(p_values="marginal"),
+}
+USUAL = ("neural-mirror", "gaussian-mirror", "model-x", "deeppink", "bh")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one method made of the data. One that does not apply selects nothing, and `note` says why."""
+
+    method: str
+    support: Mask  # (p,)
+    q_values: NDArray[np.float64]  # (p,): the smallest level at which each feature is selected
+    seconds: float
+    note: str
+    applies: bool = True
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of `compare`."""
+
+    features: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, in the order given."""
+        return tuple(entry.method for entry in self.entries)
+
+    @property
+    def selected(self) -> Mask:
+        """Who selected what, (features, methods)."""
+        return np.stack([entry.support for entry in self.entries], axis=1)
+
+    def agreement(self) -> NDArray[np.float64]:
+        """Jaccard index of every two selections, (methods, methods); NaN beside a method that does not apply."""
+        shares = np.array([[jaccard(a, b) for b in self.selected.T] for a in self.selected.T])
+        absent = ~np.array([entry.applies for entry in self.entries])
+        shares[absent] = shares[:, absent] = np.nan
+        return shares
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns feature, one per method (booleans) and votes; those most voted for first. Made for data frames."""
+        votes = self.selected.sum(axis=1)
+        order = np.argsort(-votes, kind="stable")
+        chosen = {entry.method: entry.support[order].tolist() for entry in self.entries}
+        return {"feature": [self.features[j] for j in order], **chosen, "votes": votes[order].tolist()}
+
+    def summary(self) -> dict[str, list[Any]]:
+        """Columns method, selected, seconds and note."""
+        return {
+            "method": list(self.methods),
+            "selected": [int(entry.support.sum()) for entry in self.entries],
+            "seconds": [round(entry.seconds, 3) for entry in self.entries],
+            "note": [entry.note for entry in self.entries],
+        }
+
+    def plot(self, *, most: int = 40, ax: Axes | None = None) -> Axes:
+        """Draw who selected what; see `plot_comparison`."""
+        return plot_comparison(self, most=most, ax=ax)
+
+    def __str__(self) -> str:
+        width = max(map(len, self.methods))
+        return "\n".join(f"{entry.method:{width}}  {entry.seconds:8.2f} s  {entry.note}" for entry in self.entries)
+
+
+def compare(
+    X: Any,
+    y: Any,
+    methods: Sequence[str | ControlledSelector] | Mapping[str, str | ControlledSelector] = USUAL,
+    *,
+    fdr: float = 0.1,
+    random_state: int | None = None,
+) -> Comparison:
+    """Fit several methods to the same data.
+
+    `methods` holds names out of METHODS, which get `fdr` and `random_state`, or selectors, which are taken as they
+    are; a mapping gives them labels. A method that does not apply (BH with more features than rows, say) is listed
+    with its reason. When none applies, the first reason is raised.
+    """
+    _checks.check_fdr(fdr)
+    selectors = {label: _selector(method, fdr, random_state) for label, method in _labelled(methods).items()}
+    features = tuple(str(name) for name in getattr(X, "columns", range(np.shape(X)[1])))
+    entries = tuple(run(label, selector, X, y) for label, selector in selectors.items())
+    if not any(entry.applies for entry in entries):
+        raise ValueError(entries[0].note)
+    return Comparison(features, entries)
+
+
+def run(label: str, selector: ControlledSelector, X: Any, y: Any) -> Entry:
+    """Fit one method against the clock."""
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `explain` says what a user should know
+            selector.fit(X, y)
+        support, q_values, note, applies = selector.support_, selector.q_values_, selector.explain(), True
+    except ValueError as reason:
+        p = np.shape(X)[1]
+        support, q_values, note, applies = np.zeros(p, dtype=bool), np.ones(p), str(reason), False
+    return Entry(label, support, q_values, time.perf_counter() - start, note, applies)
+
+
+def jaccard(a: Mask, b: Mask) -> float:
+    """|A ∩ B| / |A ∪ B|; two empty selections agree."""
+    either = int((a | b).sum())
+    return float((a & b).sum() / either) if either else 1.0
+
+
+def plot_comparison(comparison: Comparison, *, most: int = 40, ax: Axes | None = None) -> Axes:
+    """Features by methods, a filled cell for each selection: the `most` features with the most votes."""
+    from matplotlib import pyplot as plt
+    from matplotlib.colors import ListedColormap
+
+    from neuralmirror.plots import WON
+
+    votes = comparison.selected.sum(axis=1)
+    shown = [j for j in np.argsort(-votes, kind="stable")[:most] if votes[j]]
+    if ax is None:
+        _, ax = plt.subplots(figsize=(2 + 0.9 * len(comparison.entries), 1.6 + 0.2 * len(shown)), layout="constrained")
+    cells = comparison.selected[shown].astype(float)
+    ax.pcolormesh(cells, cmap=ListedColormap(["#f1f5f9", WON]), vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
+    labels = [f"{entry.method}\n{int(entry.support.sum())} in {entry.seconds:.2g} s" for entry in comparison.entries]
+    ax.set_xticks(np.arange(len(labels)) + 0.5, labels, fontsize="small")
+    ax.set_yticks(np.arange(len(shown)) + 0.5, [comparison.features[j] for j in shown], fontsize="small")
+    ax.invert_yaxis()
+    hidden = int((votes > 0).sum()) - len(shown)
+    ax.set_title(f"selected features ({hidden} more not shown)" if hidden else "selected features", fontsize="medium")
+    return ax
+
+
+def _labelled(
+    methods: Sequence[str | ControlledSelector] | Mapping[str, str | ControlledSelector],
+) -> dict[str, str | ControlledSelector]:
+    if isinstance(methods, str):
+        methods = [methods]
+    if isinstance(methods, Mapping):
+        labelled = dict(methods)
+    else:
+        labels = [method if isinstance(method, str) else type(method).__name__ for method in methods]
+        repeated = {label for label in labels if labels.count(label) > 1}
+        if repeated:
+            raise ValueError(
+                f"several methods are called {sorted(repeated)[0]!r}; give them labels: {{'first': ..., 'second': ...}}"
+            )
+        labelled = dict(zip(labels, methods, strict=True))
+    if not labelled:
+        raise ValueError(f"methods is empty; name some of {', '.join(METHODS)}")
+    return labelled
+
+
+def _selector(method: str | ControlledSelector, fdr: float, random_state: int | None) -> ControlledSelector:
+    if isinstance(method, ControlledSelector):
+        return clone(method)  # type: ignore[no-any-return]
+    selector = METHODS[_checks.check_choice("methods", method, METHODS)]()
+    given = {"fdr": fdr, "random_state": random_state}
+    return selector.set_params(**{k: v for k, v in given.items() if k in selector.get_params()})  # type: ignore[no-any-return]
