@@ -46,12 +46,17 @@ def test_the_histogram_counts_every_feature() -> None:
     assert sum(patch.get_height() for patch in ax.patches) == M.size
 
 
-def test_display_keeps_what_it_drew() -> None:
-    fitted = SimpleNamespace(mirror_statistics_=M, threshold_=0.3)
-    _, ax = plt.subplots()
-    display = MirrorDisplay.from_estimator(fitted, ax=ax, bins=10)
-    assert display.ax_ is ax
-    assert display.figure_ is ax.figure
+def test_display_keeps_what_it_drew_and_counts_groups_once() -> None:
+    leaders = np.maximum(np.arange(100), 2)  # the first three columns are one feature
+    fitted = SimpleNamespace(
+        _draws=M[None], _leaders=leaders, threshold_=0.3, fdr=0.1, offset=1, _n_mirrors=2
+    )
+    _, (left, right) = plt.subplots(1, 2)
+    display = MirrorDisplay.from_estimator(fitted, ax=left, bins=10)
+    assert display.ax_ is left
+    assert display.figure_ is left.figure
+    assert sum(patch.get_height() for patch in left.patches) == 98
+    assert display.plot_fdp(ax=right).ax_ is right
 
 
 def test_chromosomes_follow_in_natural_order() -> None:

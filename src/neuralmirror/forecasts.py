@@ -15,7 +15,8 @@ from neuralmirror.runs import Request, fit
 from neuralmirror.selectors import NeuralGaussianMirror
 
 TRIAL_COLUMNS = 60
-TRIAL_STEPS = (20, 60)
+TRIAL_STEPS = (20, 120)
+CHECKING = 1.2  # the held-out check on top of the fit
 
 
 def inspect(request: Request) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def seconds(cleaned: Cleaned, parameters: dict[str, Any]) -> float:
     growth = p / len(some)
     steps = NeuralGaussianMirror().steps
     networks = growth if parameters.get("scheme") == "individual" else 1.0
-    return float((fixed + step * steps) * growth * networks)
+    return float(CHECKING * (fixed + step * steps) * growth * networks)
 
 
 def _timed(cleaned: Cleaned, parameters: dict[str, Any]) -> float:

@@ -104,20 +104,35 @@ def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray
 class MirrorDisplay:
     """The mirror statistics of a fitted selector with their threshold, as scikit-learn's displays are used.
 
-    `MirrorDisplay.from_estimator(mirror, ax=ax)` draws at once; `ax_` and `figure_` hold what was drawn.
+    `MirrorDisplay.from_estimator(mirror, ax=ax)` draws at once; `ax_` and `figure_` hold what was drawn last. A group of
+    columns is one feature here, and counted once.
     """
 
-    def __init__(self, statistics: ArrayLike, threshold: float = np.inf) -> None:
-        self.statistics = np.asarray(statistics, dtype=float)
+    def __init__(
+        self, draws: ArrayLike, threshold: float = np.inf, fdr: float = 0.1, offset: int = 1, n_mirrors: int = 1
+    ) -> None:
+        self.draws = np.atleast_2d(np.asarray(draws, dtype=float))  # (draws, features)
         self.threshold = threshold
+        self.fdr = fdr
+        self.offset = offset
+        self.n_mirrors = n_mirrors
 
     @classmethod
     def from_estimator(cls, estimator: ControlledSelector, *, ax: Axes | None = None, **style: Any) -> Self:
         """Draw the statistics of a fitted selector; `style` goes to `plot_mirror_histogram`."""
-        return cls(estimator.mirror_statistics_, estimator.threshold_).plot(ax=ax, **style)
+        draws = estimator._draws[:, np.unique(estimator._leaders)]
+        counting = (estimator.fdr, estimator.offset, estimator._n_mirrors)
+        return cls(draws, estimator.threshold_, *counting).plot(ax=ax, **style)
 
     def plot(self, *, ax: Axes | None = None, **style: Any) -> Self:
-        """Draw into `ax`, or into new axes."""
-        self.ax_ = plot_mirror_histogram(self.statistics, self.threshold, ax=ax, **style)
-        self.figure_ = self.ax_.figure
+        """The histogram, into `ax` or into new axes."""
+        return self._drawn(plot_mirror_histogram(np.median(self.draws, axis=0), self.threshold, ax=ax, **style))
+
+    def plot_fdp(self, *, ax: Axes | None = None) -> Self:
+        """The estimated FDP against the threshold, into `ax` or into new axes."""
+        counting = {"offset": self.offset, "n_mirrors": self.n_mirrors}
+        return self._drawn(plot_fdp_curve(self.draws, self.fdr, **counting, ax=ax))
+
+    def _drawn(self, ax: Axes) -> Self:
+        self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -32,7 +32,7 @@ def render(folder: Path) -> str:
     page = _environment().get_template("report.html.j2")
     return page.render(
         run=run, rows=rows, chosen=[row for row in rows if row["selected"] == "true"],
-        payload=_embedded(payload(run, rows, mirror)), notes=verdicts(run),
+        payload=_embedded(payload(run, rows, mirror)), notes=verdicts(run), mirrors=mirror._n_mirrors,
         dropped=_dropped(folder / "dropped.csv"), style=_template("report.css"), script=_template("report.js"),
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def payload(run: dict[str, Any], rows: list[dict[str, str]], mirror: NeuralGauss
         "draws": mirror._draws[:, order].tolist(),
         "columns": columns(rows),
         "rows": [[_cell(key, row[key]) for key in columns(rows)] for row in rows],
-        "curves": np.asarray(mirror.loss_curves_, dtype=float).round(6).tolist(),
+        "curves": [[float(f"{loss:.5g}") for loss in curve] for curve in np.atleast_2d(mirror.loss_curves_)],
         "task": run["data"]["task"],
     }
 
@@ -102,6 +102,8 @@ def verdicts(run: dict[str, Any]) -> list[dict[str, str]]:
     found = [_sign_verdict(trust["sign_balance"])]
     if "held_out" in trust:
         found.insert(0, _prediction_verdict(trust["held_out"]))
+    if trust.get("belief") is not None:
+        found.append(_belief_verdict(trust["belief"]))
     return found + [{"verdict": "caution", "title": "Said while fitting", "text": text} for text in run["warnings"]]
 
 
@@ -118,6 +120,12 @@ def _prediction_verdict(held: dict[str, float]) -> dict[str, str]:
         "verdict": "caution", "title": "The network predicts nothing",
         "text": numbers + tail + " What it follows is noise: read any selection below with great care.",
     }  # fmt: skip
+
+
+def _belief_verdict(belief: float) -> dict[str, str]:
+    """How much of the perceptrons the engine used beside the sparse part."""
+    text = "This share of what the perceptrons add to the sparse part held up on rows they had not seen, and was used."
+    return {"verdict": "plain", "title": f"{belief:.0%} of the nonlinear part is believed", "text": text}
 
 
 def _sign_verdict(balance: dict[str, float]) -> dict[str, str]:

@@ -84,6 +84,8 @@ def diagnose(mirror: NeuralGaussianMirror, cleaned: Cleaned, check: bool) -> dic
     rows = feature_rows(cleaned)
     balance = sign_balance(mirror.mirror_statistics_[rows], mirror.support_[rows], mirror._n_mirrors)
     trust: dict[str, Any] = {"sign_balance": balance.as_record()}
+    if hasattr(mirror, "beliefs_"):
+        trust["belief"] = float(np.mean(mirror.beliefs_))
     if check:
         trust["held_out"] = held_out(mirror, np.hstack([cleaned.x, cleaned.covariates]), cleaned.y).as_record()
     return trust
@@ -128,7 +130,7 @@ def describe(
             "selected": int(mirror.support_[rows].sum()),
             "threshold": mirror.threshold_ if np.isfinite(mirror.threshold_) else None,
             "estimated_fdp": mirror.estimated_fdp_, "explanation": explanation(mirror, rows),
-            "target_transform": getattr(mirror, "target_transform_", None),
+            "n_mirrors": mirror._n_mirrors, "target_transform": getattr(mirror, "target_transform_", None),
         },
         "diagnostics": trust,
         "warnings": list(dict.fromkeys(messages)),
