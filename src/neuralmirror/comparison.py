@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from neuralmirror import _checks
-from neuralmirror.base import ControlledSelector
+from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.deeppink import DeepPINK
 from neuralmirror.knockoff_selectors import FixedXKnockoffs, ModelXKnockoffs
 from neuralmirror.linear_mirror import GaussianMirror
@@ -49,6 +49,7 @@ class Entry:
     seconds: float
     note: str
     applies: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,15 +127,17 @@ def compare(
 def run(label: str, selector: ControlledSelector, X: Any, y: Any) -> Entry:
     """Fit one method against the clock."""
     start = time.perf_counter()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `explain` says what a user should know
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
             selector.fit(X, y)
-        support, q_values, note, applies = selector.support_, selector.q_values_, selector.explain(), True
-    except ValueError as reason:
-        p = np.shape(X)[1]
-        support, q_values, note, applies = np.zeros(p, dtype=bool), np.ones(p), str(reason), False
-    return Entry(label, support, q_values, time.perf_counter() - start, note, applies)
+            support, q_values, note, applies = selector.support_, selector.q_values_, selector.explain(), True
+        except ValueError as reason:
+            p = np.shape(X)[1]
+            support, q_values, note, applies = np.zeros(p, dtype=bool), np.ones(p), str(reason), False
+    seconds = time.perf_counter() - start
+    told = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SelectionWarning))
+    return Entry(label, support, q_values, seconds, note, applies, tuple(text for text in told if text != note))
 
 
 def jaccard(a: Mask, b: Mask) -> float:

@@ -120,8 +120,9 @@ def show(result: Comparison, steps: tuple[str, ...], out: Path) -> None:
     from rich.console import Console
 
     console = Console()
-    for step in steps:
-        console.print(f"• {step}", highlight=False, soft_wrap=True, markup=False)
+    told = dict.fromkeys(text for entry in result.entries for text in entry.warnings)
+    for line in (*steps, *told):
+        console.print(f"• {line}", highlight=False, soft_wrap=True, markup=False)
     _show_methods(console, result)
     _show_agreement(console, result)
     _show_features(console, result)

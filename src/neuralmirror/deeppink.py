@@ -23,6 +23,8 @@ from neuralmirror.selectors import resolve_device
 
 Floats = NDArray[np.float64]
 
+PENALTY = 0.05  # times √(2 log p / n), as published
+FLATNESS = 0.25  # of the cross-entropy beside the squared error: the published penalty would silence its networks
 START = 0.1  # of every filter weight, so that neither member of a pair begins ahead
 
 
@@ -45,7 +47,7 @@ class DeepPINK(ControlledSelector):
     hidden_sizes : tuple of int or None
         Widths of the hidden layers; None gives p and p as published, at most 200 each.
     l1 : float or None
-        Penalty on the dense weights; None gives the published 0.05 √(2 log p / n).
+        Penalty on the dense weights; None gives the published 0.05 √(2 log p / n), a quarter of it for classes.
     epochs, batch_size, learning_rate
         Passes over the rows, rows per step, and Adam's rate.
     n_repeats : int
@@ -101,7 +103,7 @@ class DeepPINK(ControlledSelector):
         transform = _checks.check_choice("target_transform", self.target_transform, ("standard", "rank"))
         repeats = _checks.check_count("n_repeats", self.n_repeats)
         problem = self._read(X, y, self.task)
-        training = self._training(*problem.x.shape)
+        training = self._training(problem)
         sigma = column_covariance(problem.x, self.covariance, self._columns.usable, self._sd)
         s = knockoff_s(sigma, solver)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -112,14 +114,15 @@ class DeepPINK(ControlledSelector):
             draws.append(deeppink_statistics(problem.x, knockoffs, targets(problem, transform), training, rng))
         return self._conclude(np.stack(draws))
 
-    def _training(self, n: int, p: int) -> Training:
+    def _training(self, problem: Problem) -> Training:
+        n, p = problem.x.shape
         hidden = (min(p, 200),) * 2 if self.hidden_sizes is None else tuple(self.hidden_sizes)
         if not hidden:
             raise ValueError("hidden_sizes must name at least one hidden layer, got none; try (100, 100)")
-        published = 0.05 * float(np.sqrt(2 * np.log(p) / n))
+        usual = PENALTY * float(np.sqrt(2 * np.log(p) / n)) * (FLATNESS if problem.classes else 1)
         return Training(
             hidden=tuple(_checks.check_count("hidden_sizes", size) for size in hidden),
-            l1=published if self.l1 is None else _checks.check_positive("l1", self.l1, zero=True),
+            l1=usual if self.l1 is None else _checks.check_positive("l1", self.l1, zero=True),
             epochs=_checks.check_count("epochs", self.epochs),
             batch_size=_checks.check_count("batch_size", self.batch_size),
             learning_rate=_checks.check_positive("learning_rate", self.learning_rate),

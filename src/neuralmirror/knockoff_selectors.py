@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from neuralmirror import _checks
-from neuralmirror.base import ControlledSelector
+from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.covariances import covariance_matrix
 from neuralmirror.knockoff_statistics import (
     Array,
@@ -167,6 +168,7 @@ class FixedXKnockoffs(ControlledSelector):
         statistic = _checks.check_choice("statistic", self.statistic, SUFFICIENT)
         _checks.check_numeric_response(y, type(self).__name__, "ModelXKnockoffs")
         problem = self._read(X, y, "regression")
+        self._check_numbers(problem.y)
         n, p = problem.x.shape
         if n <= 2 * p:
             raise ValueError(
@@ -177,6 +179,13 @@ class FixedXKnockoffs(ControlledSelector):
         x = problem.x
         knockoffs = fixed_x_knockoffs(x, knockoff_s(x.T @ x, solver), rng)
         return self._conclude(knockoff_statistics(statistic, x, knockoffs, problem, "standard", rng)[None])
+
+    def _check_numbers(self, y: Array) -> None:
+        """Three classes coded 0, 1, 2 look like numbers, so say how they are taken."""
+        values = len(np.unique(y))
+        if values > 2 and _checks.guess_task(y, "auto") == "classification":
+            message = f"FixedXKnockoffs takes the {values} values of y as numbers; for classes use ModelXKnockoffs"
+            warnings.warn(message, SelectionWarning, stacklevel=3)
 
 
 def knockoff_statistics(
