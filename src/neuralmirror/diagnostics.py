@@ -76,7 +76,7 @@ def _trained(problem: Problem, settings: Settings, loss: Loss, seed: int) -> Net
     rng, (p, c) = np.random.default_rng([seed, 0]), (problem.x.shape[1], problem.covariates.shape[1])
     sizes, outputs = settings.hidden or hidden_sizes(p), problem.codes().shape[1]
     theta = np.zeros((p + c, outputs))
-    if settings.skip:
+    if settings.skip and not problem.classes:  # logits of separable classes have no bound, and the perceptron's do
         theta = lasso.skip(lasso.Choice(problem, "none", 1), problem.x[:, :, None], settings.n_jobs).linear
     networks = Networks(
         shared=torch.empty(0, 1, sizes[0]),

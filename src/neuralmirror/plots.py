@@ -104,8 +104,8 @@ def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray
 class MirrorDisplay:
     """The mirror statistics of a fitted selector with their threshold, as scikit-learn's displays are used.
 
-    `MirrorDisplay.from_estimator(mirror, ax=ax)` draws at once; `ax_` and `figure_` hold what was drawn last. A group of
-    columns is one feature here, and counted once.
+    `MirrorDisplay.from_estimator(mirror, ax=ax)` draws at once; `ax_` and `figure_` hold what was drawn last. A group
+    of columns is one feature here, and counted once.
     """
 
     def __init__(

@@ -65,14 +65,14 @@ def payload(run: dict[str, Any], rows: list[dict[str, str]], mirror: NeuralGauss
     """What the page's script needs: every draw of every feature's statistic, in full precision, and the table."""
     labels = mirror.feature_groups if mirror.feature_groups is not None else mirror.feature_names_in_
     place = {str(label): j for j, label in reversed(list(enumerate(labels)))}
-    order = mirror._leaders[[place[row["feature"]] for row in rows]]
+    order, shown = mirror._leaders[[place[row["feature"]] for row in rows]], columns(rows)
     return {
         "fdr": mirror.fdr,
         "offset": mirror.offset,
         "mirrors": mirror._n_mirrors,
         "draws": mirror._draws[:, order].tolist(),
-        "columns": columns(rows),
-        "rows": [[_cell(key, row[key]) for key in columns(rows)] for row in rows],
+        "columns": shown,
+        "rows": [[_cell(key, row[key]) for key in shown] for row in rows],
         "curves": [[float(f"{loss:.5g}") for loss in curve] for curve in np.atleast_2d(mirror.loss_curves_)],
         "task": run["data"]["task"],
     }

@@ -113,7 +113,10 @@
     for (let v = Math.ceil(low / step - 1e-9) * step; v <= high * (1 + 1e-9); v += step) out.push(+v.toPrecision(6));
     return out;
   };
-  const largest = Math.max(1e-12, ...data.draws.map((m) => m.reduce((a, v) => Math.max(a, Math.abs(v)), 0)));
+  // Not Math.max(...values): a call with very many arguments fails.
+  const highest = (values, floor) => values.reduce((a, v) => Math.max(a, v), floor);
+  const lowest = (values, ceiling) => values.reduce((a, v) => Math.min(a, v), ceiling);
+  const largest = highest(data.draws.map((m) => highest(m.map(Math.abs), 0)), 1e-12);
   // Square-root scale: most |M| are small, and what matters happens among them and at the far end.
   const along = (width, left, right) => (v) => left + Math.sqrt(Math.min(Math.max(v, 0), largest) / largest) * (width - left - right);
   const roundDown = (v) => { const power = 10 ** Math.floor(Math.log10(v)); return +(Math.floor(v / power + 1e-9) * power).toPrecision(1); };
@@ -209,7 +212,7 @@
     if (!all.length) return;
     // A log scale shows the late training too, which a linear one flattens.
     const logs = all.every((v) => v > 0), fold = logs ? Math.log10 : (v) => v;
-    const high = fold(Math.max(...all)), low = fold(Math.min(...all)), n = data.curves[0].length;
+    const high = fold(highest(all, -Infinity)), low = fold(lowest(all, Infinity)), n = data.curves[0].length;
     const x = (i) => left + (i / Math.max(1, n - 1)) * (width - left - right);
     const y = (v) => top + (1 - (fold(v) - low) / (high - low || 1)) * (height - top - bottom);
     const marks = [0, 1, 2, 3, 4].map((i) => { const v = low + (i / 4) * (high - low); return logs ? 10 ** v : v; });
@@ -245,7 +248,7 @@
     if (!places) return;
     $("manhattan-figure").hidden = false;
     const { svg, width, height } = canvas("manhattan", 280, "Mirror statistics along the genome");
-    const left = 52, right = 12, top = 14, bottom = 38, low = Math.min(0, ...statistics), high = Math.max(...statistics, 1e-9);
+    const left = 52, right = 12, top = 14, bottom = 38, low = lowest(statistics, 0), high = highest(statistics, 1e-9);
     const x = (v) => left + (v / places.total) * (width - left - right), y = (v) => top + (1 - (v - low) / (high - low)) * (height - top - bottom);
     for (const v of ticks(low, high, 4)) {
       node(svg, "line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: v === 0 ? "zero" : "axis" });
@@ -257,9 +260,16 @@
       if (s.label && middle - last > 18) { node(svg, "text", { x: middle, y: height - bottom + 16, "text-anchor": "middle" }, s.label); last = middle; }
     }
     node(svg, "text", { x: width - right, y: height - bottom + 31, "text-anchor": "end" }, data.columns.includes("chromosome") ? "chromosome" : "position");
-    const small = statistics.length > 15000 ? high * 0.01 : 0;  // the page stays light: the smallest of very many are left out
     const point = (j, r, kind) => node(svg, "circle", { cx: x(places.at[j].x).toFixed(1), cy: y(statistics[j]).toFixed(1), r, class: kind, "data-tip": `${names[j]}: M = ${short(statistics[j])}` });
-    statistics.forEach((v, j) => { if (!state.selected[j] && Math.abs(v) >= small) point(j, 2, places.at[j].odd ? "alt" : "mute"); });
+    if (p <= 5000) statistics.forEach((v, j) => { if (!state.selected[j]) point(j, 2, places.at[j].odd ? "alt" : "mute"); });
+    else {  // very many points are two paths of dots, which draw fast; points that would cover each other are drawn once
+      const seen = new Set(), dots = ["", ""];
+      statistics.forEach((v, j) => {
+        const place = `${Math.round(x(places.at[j].x))} ${Math.round(y(v))}`;
+        if (!seen.has(place)) { seen.add(place); dots[places.at[j].odd] += `M${place}h0`; }
+      });
+      dots.forEach((d, odd) => node(svg, "path", { d, class: odd ? "dots alt" : "dots mute" }));
+    }
     statistics.forEach((v, j) => { if (state.selected[j]) point(j, 4.5, "won"); });
     if (isFinite(state.tau)) {
       node(svg, "line", { x1: left, x2: width - right, y1: y(state.tau), y2: y(state.tau), class: "level" });
