@@ -22,7 +22,7 @@ def test_a_network_that_predicts_is_told_from_one_that_does_not(kind: str) -> No
     mirror = NeuralGaussianMirror(steps=300, hidden_sizes=(16, 8))
     true, shuffled = held_out(mirror, X, TARGETS[kind]), held_out(mirror, X, RNG.permutation(TARGETS[kind]))
     assert true.rows == 48
-    assert true.explained > 0.25
+    assert true.explained > 0.5
     assert shuffled.explained < 0.1
 
 
@@ -42,7 +42,7 @@ def test_verdicts_warn_of_what_went_wrong() -> None:
     run = {"diagnostics": {"held_out": held, "sign_balance": balance}, "warnings": ["something"]}
     notes = verdicts(run)
     assert [note["verdict"] for note in notes] == ["caution"] * 3
-    assert notes[0]["title"] == "The network predicts nothing"
+    assert notes[0]["title"] == "The network predicts next to nothing"
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:

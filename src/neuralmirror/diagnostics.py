@@ -11,6 +11,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from torch import Tensor
 
 from neuralmirror import lasso
@@ -55,29 +57,51 @@ def held_out(mirror: NeuralGaussianMirror, x: Any, y: Any) -> HeldOut:
 
 
 def held_out_loss(problem: Problem, settings: Settings, seed: int = 0) -> HeldOut:
-    """The same for a standardised problem."""
+    """The same for a standardised problem: two thirds to learn from, the rest to stop by and to test."""
     kept = kept_rows(len(problem.x), (seed,))
     seen, unseen = _part(problem, kept), _part(problem, ~kept)
+    learning = kept_rows(len(seen.x), (seed, 1))
     loss: Loss = {0: squared_loss, 2: logistic_loss}.get(problem.classes, softmax_loss)
-    networks = _trained(seen, settings, loss, seed)
-    inputs, targets = _inputs(unseen), _tensor(unseen.codes())[None]
+    networks = _trained(seen, learning, settings, loss, seed)
+    alone = loss(_mean_only(seen, len(unseen.x)), _tensor(unseen.codes())[None]).mean()
+    if problem.classes:
+        reached = _calibrated_loss(networks, _part(seen, ~learning), unseen)
+    else:
+        reached = float(np.mean((_outputs(networks, unseen)[:, 0] - unseen.y) ** 2))
+    return HeldOut(reached, float(alone), len(unseen.x))
+
+
+def _calibrated_loss(networks: Networks, aside: Problem, unseen: Problem) -> float:
+    """Log-loss of class probabilities read off the outputs by a logistic regression on rows set aside.
+
+    The logits of a small sample are overconfident, and then a network that predicts looks like one that does not.
+    """
+    if len(np.unique(aside.y)) < unseen.classes:
+        return float(log_loss(unseen.y, np.full((len(unseen.y), unseen.classes), 1 / unseen.classes)))
+    model = LogisticRegression().fit(_outputs(networks, aside), aside.y)
+    return float(log_loss(unseen.y, model.predict_proba(_outputs(networks, unseen)), labels=model.classes_))
+
+
+def _outputs(networks: Networks, problem: Problem) -> NDArray[np.float64]:
+    inputs = _inputs(problem)
     with torch.no_grad():
-        reached = loss(networks(inputs.shared, inputs.own), targets).mean()
-        alone = loss(_mean_only(seen, len(unseen.x)), targets).mean()
-    return HeldOut(float(reached), float(alone), len(unseen.x))
+        return np.asarray(networks(inputs.shared, inputs.own)[0].double())
 
 
 def _part(problem: Problem, rows: NDArray[np.bool_]) -> Problem:
     return replace(problem, x=problem.x[rows], y=problem.y[rows], covariates=problem.covariates[rows])
 
 
-def _trained(problem: Problem, settings: Settings, loss: Loss, seed: int) -> Networks:
-    """One network with X and the covariates as inputs, by the mirror's recipe."""
+def _trained(
+    problem: Problem, learning: NDArray[np.bool_], settings: Settings, loss: Loss, seed: int
+) -> Networks:
+    """One network with X and the covariates as inputs, by the mirror's recipe, stopped by the rows not learned from."""
     rng, (p, c) = np.random.default_rng([seed, 0]), (problem.x.shape[1], problem.covariates.shape[1])
     sizes, outputs = settings.hidden or hidden_sizes(p), problem.codes().shape[1]
     theta = np.zeros((p + c, outputs))
-    if settings.skip and not problem.classes:  # logits of separable classes have no bound, and the perceptron's do
-        theta = lasso.skip(lasso.Choice(problem, "none", 1), problem.x[:, :, None], settings.n_jobs).linear
+    if settings.skip:
+        part = _part(problem, learning)
+        theta = lasso.skip(lasso.Choice(part, "none", 1), part.x[:, :, None], settings.n_jobs).linear
     networks = Networks(
         shared=torch.empty(0, 1, sizes[0]),
         own=initial_rows([rng], p + c, sizes[0]) / (p + c) ** 0.5,
@@ -88,7 +112,9 @@ def _trained(problem: Problem, settings: Settings, loss: Loss, seed: int) -> Net
         activation=ACTIVATIONS[settings.activation],
     )
     recipe = replace(settings.recipe, steps=min(STEPS, settings.recipe.steps), coordinates="directions")
-    return train(networks, _inputs(problem), _tensor(problem.codes())[None], loss, recipe, rng)[0]
+    inputs, targets = _inputs(problem), _tensor(problem.codes())[None]
+    weights = _tensor(learning)[None]
+    return train(networks, inputs, targets, loss, recipe, rng, row_weights=weights, early_stopping=True)[0]
 
 
 def _inputs(problem: Problem) -> Inputs:

@@ -18,6 +18,7 @@ NEEDED = ("run.json", "selection.csv", "dropped.csv", "model.safetensors")
 LISTED = 400  # names of dropped features that the page lists for each reason
 PLAIN = ("feature", "mirror_statistic", "scale", "selected", "q_value", "selection_frequency", "missing_share")
 NUMBERS = ("mirror_statistic", "scale", "q_value", "selection_frequency", "missing_share")
+PREDICTS = 0.05  # share of the held-out loss that chance rarely explains
 SIGN_ALARM = 0.01  # p-value of the sign balance below which the page warns
 
 
@@ -111,14 +112,14 @@ def _prediction_verdict(held: dict[str, float]) -> dict[str, str]:
     share = held["explained"]
     numbers = f"Held-out loss {held['loss']:.3g} against {held['mean_only']:.3g} for a model that knows only the mean"
     tail = f" ({held['rows']:.0f} rows that the network never saw)."
-    if share > 0.01:
+    if share > PREDICTS:
         return {
             "verdict": "good", "title": f"The network explains {share:.0%} of the held-out loss",
             "text": numbers + tail,
         }  # fmt: skip
     return {
-        "verdict": "caution", "title": "The network predicts nothing",
-        "text": numbers + tail + " What it follows is noise: read any selection below with great care.",
+        "verdict": "caution", "title": "The network predicts next to nothing",
+        "text": numbers + tail + " What it follows may be noise: read any selection with great care.",
     }  # fmt: skip
 
 
