@@ -1,9 +1,9 @@
 """How strongly a network's output follows each input direction, and the mirror statistic made of it.
 
-All three measures depend on the first-layer rows w_j, the skip θ_j and what lies behind the first layer:
+All three measures depend on the first-layer rows w_j, the skip's θ_j and κ_j and what lies behind the first layer:
 
     path       L(X_j) = ⟨C, w_j⟩ + θ_j with C = Ω^(1)···Ω^(k)       (eq. importance)
-    gradient   mean over rows i of g_ij = ⟨w_j, δ_i⟩ + θ_j           (∂f/∂X_j at row i, δ = ∂MLP/∂preactivation)
+    gradient   mean over rows i of g_ij = ⟨w_j, δ_i⟩ + θ_j + 2κ_jx_ij   (∂f/∂X_j at row i, δ = ∂MLP/∂preactivation)
     field      root mean square over rows of g_ij
 
 The field sees squares and products, whose slopes average to zero. For a linear network the three agree.
@@ -11,7 +11,7 @@ The field sees squares and products, whose slopes average to zero. For a linear 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from neuralmirror.networks import Networks
 
-ROWS = 4096  # rows whose slopes are held at once
+FLOATS = 2**24  # slopes held at once
 
 
 def path_strengths(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
@@ -28,22 +28,40 @@ def path_strengths(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
     behind = networks.layers[0][0]  # (m, h, h')
     for weight, _ in networks.layers[1:]:
         behind = behind @ weight
-    return _length(networks.own @ behind + networks.skip_own)
+    return _length(centred_outputs(networks.own @ behind + networks.skip_own))
 
 
 def gradient_strengths(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
     """|mean_i g_i| of each own input, (m, o)."""
-    mean, _ = slope_moments(networks, shared, own)
-    return _length(networks.own @ mean + networks.skip_own)
+    total = sum(slopes.sum(dim=1) for slopes in slope_blocks(networks, shared, own))
+    return _length(torch.as_tensor(total) / own.shape[1])
 
 
 def field_strengths(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
-    """rms_i g_i of each own input, (m, o): mean_i (⟨w, δ_i⟩ + θ)² = wᵀΔw + 2θ⟨w, δ̄⟩ + θ², Δ = mean δδᵀ."""
-    mean, second = slope_moments(networks, shared, own)
-    skip = centred_outputs(networks.skip_own)  # (m, o, q)
-    curved = ((networks.own @ second) * networks.own).sum(dim=-1)
-    straight = (skip * (skip + 2 * (networks.own @ mean))).sum(dim=-1)
-    return (curved + straight).clamp(min=0).sqrt()
+    """rms_i g_i of each own input, (m, o)."""
+    total = sum(slopes.square().sum(dim=(1, 3)) for slopes in slope_blocks(networks, shared, own))
+    return torch.sqrt(torch.as_tensor(total) / own.shape[1])
+
+
+def slope_blocks(networks: Networks, shared: Tensor, own: Tensor) -> Iterator[Tensor]:
+    """g_i = ⟨w, δ_i⟩ + θ + 2κx_i of each own input, in blocks of rows (m, b, o, q)."""
+    m, n, inputs = own.shape
+    size = max(1, FLOATS // (m * inputs * networks.skip_own.shape[-1]))
+    for rows in torch.arange(n, device=own.device).split(size):
+        hidden = hidden_slopes(networks, shared[rows], own[:, rows])  # (m, b, h, q)
+        slopes = torch.einsum("moh,mbhq->mboq", networks.own, hidden) + networks.skip_own[:, None]
+        if networks.curve_own is not None:
+            slopes = slopes + 2 * own[:, rows, :, None] * networks.curve_own[:, None]
+        yield centred_outputs(slopes)
+
+
+def hidden_slopes(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
+    """δ_i = ∂MLP/∂preactivation at each row, (m, b, h, q)."""
+    with torch.enable_grad():
+        first = networks.preactivation(shared, own).detach().requires_grad_()
+        outputs = networks.after_first(first).sum(dim=(0, 1))  # (q,): rows and networks do not mix
+        grads = [torch.autograd.grad(out, first, retain_graph=True)[0] for out in outputs]
+    return torch.stack(grads, dim=-1)
 
 
 def centred_outputs(slopes: Tensor) -> Tensor:
@@ -52,40 +70,21 @@ def centred_outputs(slopes: Tensor) -> Tensor:
 
 
 def _length(slopes: Tensor) -> Tensor:
-    return centred_outputs(slopes).square().sum(dim=-1).sqrt()
+    return slopes.square().sum(dim=-1).sqrt()
 
 
-def slope_moments(networks: Networks, shared: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
-    """δ̄ (m, h, q) and Σ_q mean_i δ_iq δ_iqᵀ (m, h, h) over the rows, δ_i = ∂MLP_q/∂preactivation at row i."""
-    m, n, _ = own.shape
-    width, outputs = networks.bias.shape[1], networks.skip_own.shape[-1]
-    mean, second = own.new_zeros(m, width, outputs), own.new_zeros(m, width, width)
-    for rows in torch.arange(n, device=own.device).split(ROWS):
-        slopes = centred_outputs(_slopes(networks, shared[rows], own[:, rows]))  # (m, b, h, q)
-        mean += slopes.sum(dim=1) / n
-        stacked = slopes.movedim(-1, 1).flatten(1, 2)  # (m, q·b, h)
-        second += stacked.mT @ stacked / n
-    return mean, second
+def mirror_statistics(strengths: ArrayLike, contrast: str = "difference") -> NDArray[np.float64]:
+    """What a feature's winning direction among its K+1 is worth, (..., K+1) to (...,): its margin, or its strength.
 
-
-def _slopes(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
-    with torch.enable_grad():
-        first = networks.preactivation(shared, own).detach().requires_grad_()
-        outputs = networks.after_first(first).sum(dim=(0, 1))  # (q,): rows and networks do not mix
-        grads = [torch.autograd.grad(out, first, retain_graph=True)[0] for out in outputs]
-    return torch.stack(grads, dim=-1)
-
-
-def mirror_statistics(strengths: ArrayLike) -> NDArray[np.float64]:
-    """The signed margin of the winner among a feature's K+1 directions, (..., K+1) to (...,).
-
-    Positive when X_j (the first) wins, negative when one of its noises does. With K = 1 this is
-    M_j = |L⁺ + L⁻| − |L⁺ − L⁻| (eq. mstat), as L⁺ ± L⁻ are the strengths along X_j and along c_jZ_j.
+    Positive when X_j (the first) wins, negative when one of its noises does, zero for a tie. With K = 1 the
+    "difference" is M_j = |L⁺ + L⁻| − |L⁺ − L⁻| (eq. mstat), as L⁺ ± L⁻ are the strengths along X_j and along c_jZ_j.
+    The "maximum" has the same sign and the same symmetry, and ranks a feature by how strong the winner is.
     """
     s = np.asarray(strengths, dtype=float)
     ordered = np.sort(s, axis=-1)
     margin = ordered[..., -1] - ordered[..., -2]
-    return np.asarray(np.where(s[..., 0] == ordered[..., -1], margin, -margin))
+    worth = margin if contrast == "difference" else np.where(margin > 0, ordered[..., -1], 0.0)
+    return np.asarray(np.where(s[..., 0] == ordered[..., -1], worth, -worth))
 
 
 def paired_statistics(plus: ArrayLike, minus: ArrayLike) -> NDArray[np.float64]:

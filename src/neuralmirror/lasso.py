@@ -1,13 +1,19 @@
-"""The sparse linear skip: a pair-adaptive lasso on the directions (X_j, c_jZ_j^1..K) of every feature.
+"""The sparse skip: a pair-adaptive lasso on the directions (X_j, c_jZ_j^1..K) of every feature, and on their squares.
 
-A plain lasso with cross-validated λ, then once more with columns weighted by (r_j + ε)^½, where r_j adds up the
+    f(x) = Σ θ_d x_d + κ_d (x_d² − 1)          over all directions d
+
+A plain lasso with cross-validated λ, then again with columns weighted by (r_j + ε)^½, where r_j adds up the
 coefficients of all directions of feature j: small features are shrunk more, large ones freed from bias, and the
-directions of a feature share one weight. The solver is scikit-learn's.
+directions of a feature share one weight. Squares enter only where they predict better out of sample, and so do
+the ranks of y. The solver is scikit-learn's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,8 +24,13 @@ from sklearn.model_selection import KFold
 from neuralmirror.problems import Problem, rank_normal, standardised
 
 Floats = NDArray[np.float64]
+Groups = NDArray[np.intp]
 
 FLOOR = 0.01  # ε: what a feature of coefficient zero keeps
+STAGES = 2  # adaptive lassos after the plain one
+PENALTIES = 15  # on each part of the path
+TURNS = (1.0, 0.1, 0.01, 0.001)  # where its parts end, as shares of the smallest penalty that kills all coefficients
+FLAT = 1.02  # how near to its minimum the error must still be at the end of a part to follow the next
 
 
 @dataclass(frozen=True)
@@ -31,20 +42,78 @@ class Fit:
     explained: float
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The response to predict, the transform it had, the degree of the skip, and the plain lasso that won."""
+
+    problem: Problem
+    transform: str
+    degree: int
+    first: Fit | None = None
+
+
+class Skip(NamedTuple):
+    """θ and κ of inputs, each (..., inputs, q), on the scale of the network's outputs."""
+
+    linear: Floats
+    curve: Floats
+
+
 def cross_validated_lasso(columns: Floats, y: Floats, weights: Floats, n_jobs: int | None = None) -> Fit:
-    """argmin ‖y − Dθ‖²/2n + λ Σ |θ_j|/w_j with λ by five-fold cross-validation."""
+    """argmin ‖y − Dθ‖²/2n + λ Σ |θ_j|/w_j with λ by five-fold cross-validation.
+
+    Small penalties are slow and matter only where there is little noise, so the path is followed in parts, and only
+    until the error has turned.
+    """
+    design = np.asfortranarray(columns * weights)
+    largest = max(float(np.abs(design.T @ (y - y.mean())).max()) / len(y), 1e-12)
+    parts = []
+    for start, end in pairwise(TURNS):
+        parts.append(_path(design, y, largest * np.geomspace(start, end, PENALTIES), n_jobs))
+        if _errors(parts[-1])[-1] > FLAT * min(_errors(part).min() for part in parts):
+            break
+    best = min(parts, key=lambda part: _errors(part).min())
+    explained = 1 - float(_errors(best).min()) / max(float(y.var()), 1e-300)
+    return Fit(best.coef_ * weights, float(best.alpha_), explained)
+
+
+def _path(design: Floats, y: Floats, penalties: Floats, n_jobs: int | None) -> LassoCV:
     folds = KFold(5, shuffle=True, random_state=0)
-    model = LassoCV(alphas=50, cv=folds, n_jobs=n_jobs, max_iter=5000, tol=1e-3)
-    model.fit(np.asfortranarray(columns * weights), y)
-    explained = 1 - float(model.mse_path_.mean(axis=1).min()) / max(float(y.var()), 1e-300)
-    return Fit(model.coef_ * weights, float(model.alpha_), explained)
+    return LassoCV(alphas=penalties, cv=folds, n_jobs=n_jobs, max_iter=5000, tol=1e-3).fit(design, y)
 
 
-def adaptive_column_weights(coefficients: Floats) -> Floats:
-    """(r_j + ε)^½ with r_j = Σ_directions |θ| / max, from coefficients (p, K+1) to weights (p, K+1)."""
-    sizes = np.abs(coefficients).sum(axis=1)
+def _errors(part: LassoCV) -> Floats:
+    """Mean squared error out of sample at each penalty."""
+    return np.asarray(part.mse_path_.mean(axis=1))
+
+
+def group_weights(coefficients: Floats, groups: Groups) -> Floats:
+    """(r_j + ε)^½ of each column's feature j, with r_j = Σ |θ| over its columns / max over features."""
+    sizes = np.bincount(groups, np.abs(coefficients))
     share = sizes / max(float(sizes.max(initial=0.0)), 1e-300)
-    return np.repeat(np.sqrt(share + FLOOR)[:, None], coefficients.shape[1], axis=1)
+    return np.asarray(np.sqrt(share + FLOOR)[groups])
+
+
+def adaptive_lasso(solve: Callable[[int, Floats], Floats], first: Floats, groups: Groups) -> Floats:
+    """Coefficients after the adaptive stages; `solve` maps a stage and its column weights to coefficients."""
+    coefficients = first
+    for stage in range(1, STAGES + 1):
+        coefficients = solve(stage, group_weights(coefficients, groups))
+    return coefficients
+
+
+def with_squares(columns: Floats, degree: int) -> Floats:
+    """The columns, and for degree 2 their standardised squares behind them."""
+    return columns if degree == 1 else np.hstack([columns, standardised(columns**2)])
+
+
+def as_skip(coefficients: Floats, columns: Floats) -> Skip:
+    """θ and κ from coefficients of `with_squares(columns, ·)`: squares enter the skip as x² − 1."""
+    inputs = columns.shape[1]
+    if len(coefficients) == inputs:
+        return Skip(coefficients, np.zeros_like(coefficients))
+    spread = (columns**2).std(axis=0)
+    return Skip(coefficients[:inputs], coefficients[inputs:] / np.where(spread > 0, spread, 1.0))
 
 
 def beside(covariates: Floats, values: Floats) -> tuple[Floats, Floats]:
@@ -52,121 +121,168 @@ def beside(covariates: Floats, values: Floats) -> tuple[Floats, Floats]:
 
     A lasso that leaves covariates unpenalised is a lasso on what they leave of the columns and of the response.
     """
-    slopes = np.linalg.lstsq(covariates, values)[0]
+    slopes = np.asarray(np.linalg.lstsq(covariates, values)[0], dtype=float)
     return slopes, values - covariates @ slopes
 
 
-def plain_lasso(directions: Floats, y: Floats, covariates: Floats, n_jobs: int | None = None) -> Fit:
-    """The first stage: every direction penalised alike, covariates not at all."""
-    _, columns = beside(covariates, directions.reshape(len(y), -1))
-    _, rest = beside(covariates, y)
-    fit = cross_validated_lasso(columns, rest, np.ones(columns.shape[1]), n_jobs)
+def plain_lasso(columns: Floats, y: Floats, covariates: Floats, n_jobs: int | None = None) -> Fit:
+    """Every column penalised alike, covariates not at all."""
+    (_, design), (_, rest) = beside(covariates, columns), beside(covariates, y)
+    fit = cross_validated_lasso(design, rest, np.ones(columns.shape[1]), n_jobs)
     left = (1 - fit.explained) * float(rest.var()) / max(float(y.var()), 1e-300)
     return replace(fit, explained=1 - left)
 
 
-def pair_adaptive_lasso(
-    directions: Floats, y: Floats, covariates: Floats, n_jobs: int | None = None, first: Fit | None = None
-) -> tuple[Floats, Floats]:
-    """θ of the directions (n, p, K+1) and of the covariates (n, c): arrays (p, K+1) and (c,)."""
-    n, p, k = directions.shape
-    _, columns = beside(covariates, directions.reshape(n, p * k))
-    first = first or plain_lasso(directions, y, covariates, n_jobs)
-    weights = adaptive_column_weights(first.coefficients.reshape(p, k))
-    theta = cross_validated_lasso(columns, beside(covariates, y)[1], weights.ravel(), n_jobs).coefficients
-    gamma, _ = beside(covariates, y - directions.reshape(n, p * k) @ theta)
-    return theta.reshape(p, k), gamma
+def choose(
+    problem: Problem, directions: Floats, transform: str = "auto", degree: int | None = None, n_jobs: int | None = None
+) -> Choice:
+    """Ranks or plain values of y, and then squares or none, by what a plain lasso explains out of sample.
 
-
-def choose_transform(
-    problem: Problem, directions: Floats, transform: str, n_jobs: int | None = None
-) -> tuple[Problem, str, Fit | None]:
-    """The response to predict: ranks turned normal, unless a lasso predicts the plain values better ("auto").
-
-    The lasso sees all directions, so the choice treats X_j and its noise alike. Its fit is handed on.
+    The lasso sees all directions, so the choice treats X_j and its noise alike. Only open questions are asked.
     """
+    columns = directions.reshape(len(directions), -1)
+
+    def best(options: list[Choice]) -> Choice:
+        """The option that explains most out of sample; a class by the first of its indicators."""
+        if len(options) == 1:
+            return options[0]
+        fitted = [
+            replace(
+                option,
+                first=option.first
+                or plain_lasso(
+                    with_squares(columns, option.degree), option.problem.codes()[:, 0], problem.covariates, n_jobs
+                ),
+            )
+            for option in options
+        ]
+        return max(fitted, key=lambda option: option.first.explained if option.first else -np.inf)
+
+    start = 1 if degree is None else degree
+    choice = best([Choice(replace(problem, y=y), name, start) for name, y in responses(problem, transform).items()])
+    if degree is None:
+        choice = best([choice, replace(choice, degree=2, first=None)])
+    return replace(choice, first=None) if problem.classes else choice
+
+
+def responses(problem: Problem, transform: str) -> dict[str, Floats]:
+    """The transforms of y to choose from, by name; classes have none."""
     if problem.classes:
-        return problem, "none", None
-    choices = {"rank": rank_normal(problem.y), "standard": standardised(problem.y)}
-    if transform != "auto":
-        return replace(problem, y=choices[transform]), transform, None
-    fits = {name: plain_lasso(directions, y, problem.covariates, n_jobs) for name, y in choices.items()}
-    best = max(choices, key=lambda name: fits[name].explained)
-    return replace(problem, y=choices[best]), best, fits[best]
+        return {"none": problem.y}
+    every = {"standard": standardised(problem.y), "rank": rank_normal(problem.y)}
+    return every if transform == "auto" else {transform: every[transform]}
 
 
-def skip(
-    problem: Problem, directions: Floats, n_jobs: int | None = None, first: Fit | None = None
-) -> tuple[Floats, Floats]:
-    """θ of the directions (p, K+1, q) and of the covariates (c, q), on the scale of the network's outputs."""
-    fits = [
-        pair_adaptive_lasso(directions, code, problem.covariates, n_jobs, first) for code in problem.codes().T
-    ]
-    theta, gamma = np.stack([t for t, _ in fits], axis=-1), np.stack([g for _, g in fits], axis=-1)
+def skip(choice: Choice, directions: Floats, n_jobs: int | None = None) -> Skip:
+    """θ and κ of all inputs (p(K+1) + c, q): the directions (n, p, K+1) and then the covariates."""
+    problem, (n, p, each) = choice.problem, directions.shape
+    columns = directions.reshape(n, p * each)
+    groups = np.tile(np.arange(p).repeat(each), choice.degree)
+    fits = [_adaptive_skip(choice, columns, code, groups, n_jobs) for code in problem.codes().T]
+    linear, curve = (np.stack(parts, axis=-1) for parts in zip(*fits, strict=True))
+    return _on_outputs(problem, Skip(linear, curve), np.hstack([columns, problem.covariates]))
+
+
+def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups, n_jobs: int | None) -> Skip:
+    """All stages for one output; the covariates' θ follow from what the directions leave."""
+    covariates, squared = choice.problem.covariates, with_squares(columns, choice.degree)
+    (_, design), (_, rest) = beside(covariates, squared), beside(covariates, y)
+    first = choice.first or plain_lasso(squared, y, covariates, n_jobs)
+    coefficients = adaptive_lasso(
+        lambda _, weights: cross_validated_lasso(design, rest, weights, n_jobs).coefficients,
+        first.coefficients,
+        groups,
+    )
+    gamma, _ = beside(covariates, y - squared @ coefficients)
+    linear, curve = as_skip(coefficients, columns)
+    return Skip(np.append(linear, gamma), np.append(curve, np.zeros_like(gamma)))
+
+
+def relevant_count(choice: Choice, n_jobs: int | None = None) -> int:
+    """How many features the skip of X alone, without any noise, keeps."""
+    linear, curve = skip(replace(choice, first=None), choice.problem.x[:, :, None], n_jobs)
+    kept = (np.abs(linear) + np.abs(curve)).sum(axis=-1)[: choice.problem.x.shape[1]]
+    return int(np.count_nonzero(kept))
+
+
+def individual_skips(choice: Choice, noise: Floats, n_jobs: int | None = None) -> tuple[Skip, Skip]:
+    """θ and κ of p networks: shared (p, p + c, q) and own (p, K+1, q)."""
+    problem = choice.problem
+    fits = [individual_lassos(choice, noise, code, n_jobs) for code in problem.codes().T]
+    shared, own = (
+        Skip(*(np.stack([fit[side][part] for fit in fits], axis=-1) for part in (0, 1))) for side in (0, 1)
+    )
     if problem.classes:
-        scores = np.tensordot(directions, theta, axes=2) + problem.covariates @ gamma
-        to_logits = onto_logits(scores, problem.y.astype(int)).T
-        return theta @ to_logits, gamma @ to_logits
-    return theta, gamma
-
-
-def individual_skips(
-    problem: Problem, noise: Floats, n_jobs: int | None = None
-) -> tuple[Floats, Floats]:
-    """θ of p networks: shared (p, p + c, q) and own (p, K+1, q), on the scale of the networks' outputs."""
-    fits = [individual_lassos(problem.x, noise, code, problem.covariates, n_jobs) for code in problem.codes().T]
-    shared, own = np.stack([s for s, _ in fits], axis=-1), np.stack([o for _, o in fits], axis=-1)
-    if problem.classes:
-        common = np.hstack([problem.x, problem.covariates])
-        to_logits = onto_logits(common @ shared.mean(axis=0), problem.y.astype(int)).T
-        return shared @ to_logits, own @ to_logits
+        scores = np.hstack([problem.x, problem.covariates])
+        to_logits = onto_logits(_scores(shared.linear.mean(0), shared.curve.mean(0), scores), problem.y.astype(int)).T
+        return Skip(*(part @ to_logits for part in shared)), Skip(*(part @ to_logits for part in own))
     return shared, own
 
 
 def individual_lassos(
-    x: Floats, noise: Floats, y: Floats, covariates: Floats, n_jobs: int | None = None
-) -> tuple[Floats, Floats]:
-    """θ of p lassos, the j-th on (X, covariates, c_jZ_j^1..K): shared (p, p + c) and own (p, K+1) coefficients.
+    choice: Choice, noise: Floats, y: Floats, n_jobs: int | None = None
+) -> tuple[Skip, Skip]:
+    """p lassos, the j-th on (X, covariates, c_jZ_j^1..K): shared (p, p + c) and own (p, K+1) coefficients.
 
-    Both penalties are cross-validated once, without noise; the p problems differ by K columns, so each starts
-    from the common solution and works on inner products alone.
+    The penalties of all stages are cross-validated once, without noise; the p problems differ by a few columns, so
+    each starts from the common solution and works on inner products alone.
     """
-    (_, columns), (_, rest) = beside(covariates, x), beside(covariates, y)
-    first = cross_validated_lasso(columns, rest, np.ones(x.shape[1]), n_jobs)
-    weights = adaptive_column_weights(first.coefficients[:, None])[:, 0]
-    second = cross_validated_lasso(columns, rest, weights, n_jobs)
-    problem = _SharedGram(columns - columns.mean(axis=0), rest - rest.mean())
+    problem, degree = choice.problem, choice.degree
+    x, covariates = problem.x, problem.covariates
+    squared = with_squares(x, degree)
+    (_, design), (_, rest) = beside(covariates, squared), beside(covariates, y)
+    stages = [cross_validated_lasso(design, rest, np.ones(squared.shape[1]), n_jobs)]
+    groups = np.tile(np.arange(x.shape[1]), degree)
+    for _ in range(STAGES):
+        weights = group_weights(stages[-1].coefficients, groups)
+        stages.append(cross_validated_lasso(design, rest, weights, n_jobs))
+    common = _SharedGram(design - design.mean(axis=0), rest - rest.mean(), stages, groups)
+    extra = [with_squares(noise[:, j], degree) for j in range(x.shape[1])]
     solved = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(problem.solve)(j, beside(covariates, noise[:, j])[1], first, second) for j in range(x.shape[1])
+        delayed(common.solve)(j, beside(covariates, columns)[1]) for j, columns in enumerate(extra)
     )
-    theta, own = np.stack([s for s, _ in solved]), np.stack([o for _, o in solved])
-    fitted = x @ theta.T + x * own[:, 0] + np.einsum("npk,pk->np", noise, own[:, 1:])  # (n, p): one fit per network
-    gamma, _ = beside(covariates, y[:, None] - fitted)
-    return np.hstack([theta, gamma.T]), own
+    return _split(problem, y, noise, extra, solved)
+
+
+def _split(
+    problem: Problem, y: Floats, noise: Floats, extra: list[Floats], solved: list[tuple[Floats, Floats]]
+) -> tuple[Skip, Skip]:
+    """Coefficients of p lassos as shared and own skips; X_j's own pass from the shared to the own ones."""
+    squared = with_squares(problem.x, 2 if len(solved[0][0]) > problem.x.shape[1] else 1)
+    fitted = np.stack([squared @ s + z @ o for (s, o), z in zip(solved, extra, strict=True)], axis=1)  # (n, p)
+    gamma, _ = beside(problem.covariates, y[:, None] - fitted)
+    shared = [as_skip(s, problem.x) for s, _ in solved]
+    own = [as_skip(o, noise[:, j]) for j, (_, o) in enumerate(solved)]
+    parts = []
+    for part, rest in ((0, gamma.T), (1, np.zeros_like(gamma.T))):
+        matrix = np.stack([s[part] for s in shared])  # (p, p)
+        mine = np.column_stack([matrix.diagonal(), np.stack([o[part] for o in own])])  # (p, K+1)
+        parts.append((np.hstack([matrix - np.diag(matrix.diagonal()), rest]), mine))
+    return Skip(parts[0][0], parts[1][0]), Skip(parts[0][1], parts[1][1])
 
 
 class _SharedGram:
-    """The inner products that all p individual lassos have in common."""
+    """The inner products, penalties and starts that all p individual lassos have in common."""
 
-    def __init__(self, shared: Floats, y: Floats) -> None:
-        self.shared, self.y = shared, y
+    def __init__(self, shared: Floats, y: Floats, stages: list[Fit], groups: Groups) -> None:
+        self.shared, self.y, self.stages, self.groups = shared, y, stages, groups
         self.gram, self.response = shared.T @ shared, shared.T @ y
 
-    def solve(self, j: int, noise: Floats, first: Fit, second: Fit) -> tuple[Floats, Floats]:
-        noise = noise - noise.mean(axis=0)  # (n, K)
-        k = noise.shape[1]
+    def solve(self, j: int, noise: Floats) -> tuple[Floats, Floats]:
+        """Coefficients of the shared columns and of the noise columns of feature j."""
+        noise = noise - noise.mean(axis=0)
+        extra = noise.shape[1]
         cross = self.shared.T @ noise
         gram = np.block([[self.gram, cross], [cross.T, noise.T @ noise]])
         response = np.concatenate([self.response, noise.T @ self.y])
-        start = np.append(first.coefficients, np.zeros(k))
-        sizes = np.abs(self._lasso(gram, response, np.ones(len(gram)), first.penalty, start))
-        sizes[j] = sizes[j] + sizes[-k:].sum()
-        sizes[-k:] = sizes[j]
-        weights = adaptive_column_weights(sizes[:, None])[:, 0]
-        theta = self._lasso(gram, response, weights, second.penalty, np.append(second.coefficients, np.zeros(k)))
-        own = np.append(theta[j], theta[-k:])
-        theta[j] = 0.0
-        return theta[:-k], own
+
+        def solve(stage: int, weights: Floats) -> Floats:
+            start = np.append(self.stages[stage].coefficients, np.zeros(extra))
+            return self._lasso(gram, response, weights, self.stages[stage].penalty, start)
+
+        groups = np.append(self.groups, np.full(extra, j))
+        theta = adaptive_lasso(solve, solve(0, np.ones(len(gram))), groups)
+        return theta[:-extra], theta[-extra:]
 
     def _lasso(self, gram: Floats, response: Floats, weights: Floats, penalty: float, start: Floats) -> Floats:
         columns = np.empty((len(self.y), len(weights)), order="F")  # only its shape is read: the Gram matrix serves
@@ -175,6 +291,18 @@ class _SharedGram:
             Xy=response * weights, coef_init=start / weights, max_iter=5000, tol=1e-3, check_input=False,
         )  # fmt: skip
         return np.asarray(path[:, 0] * weights)
+
+
+def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:
+    """Least-squares coefficients turned into those of logits where the response is a class."""
+    if not problem.classes:
+        return part
+    to_logits = onto_logits(_scores(part.linear, part.curve, inputs), problem.y.astype(int)).T
+    return Skip(part.linear @ to_logits, part.curve @ to_logits)
+
+
+def _scores(linear: Floats, curve: Floats, inputs: Floats) -> Floats:
+    return np.asarray(inputs @ linear + (inputs**2 - 1) @ curve)
 
 
 def onto_logits(scores: Floats, labels: NDArray[np.intp]) -> Floats:

@@ -8,6 +8,8 @@ Simultaneous mirrors (SNGM): one network per draw of the noise; nothing shared, 
 Individual mirrors (INGM): one network per feature; shared = X, own = (X_j, cZ_j), with the row of X_j in the
 shared weights held at zero. So the first layer of p networks is one product (n × p)(p × m·h) and a thin batched one.
 
+Beside its perceptron every network has a fixed sparse part, the skip of `lasso`.
+
 Inputs are directions: X_j and c_j Z_j^1..K rather than X_j ± c_j Z_j. As x⁺w⁺ + x⁻w⁻ = X(w⁺ + w⁻) + cZ(w⁺ − w⁻), this
 is the same network with weights u = w⁺ + w⁻ and v = w⁺ − w⁻.
 """
@@ -15,7 +17,7 @@ is the same network with weights u = w⁺ + w⁻ and v = w⁺ − w⁻.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -38,9 +40,11 @@ class Networks:
     own: Tensor  # (m, o, h)
     bias: Tensor  # (m, h)
     layers: list[tuple[Tensor, Tensor]]  # (m, h, h'), (m, h')
-    skip_shared: Tensor  # (m, s, q): the fixed linear part
+    skip_shared: Tensor  # (m, s, q): θ of the fixed sparse part Σ θx + κ(x² − 1)
     skip_own: Tensor  # (m, o, q)
     activation: Callable[[Tensor], Tensor]
+    curve_shared: Tensor | None = None  # (m, s, q): its κ, where it has squares
+    curve_own: Tensor | None = None  # (m, o, q)
 
     def __len__(self) -> int:
         return len(self.bias)
@@ -57,10 +61,24 @@ class Networks:
         """The same networks, free of the autograd graph."""
         return self._each(torch.Tensor.detach)
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Networks:
-        first = change(self.shared), change(self.own), change(self.bias)
-        layers = [(change(weight), change(bias)) for weight, bias in self.layers]
-        return Networks(*first, layers, change(self.skip_shared), change(self.skip_own), self.activation)
+    def _tensors(self) -> list[Tensor]:
+        """All tensors; the first has its networks on the second axis, the others on the first."""
+        layers = [tensor for layer in self.layers for tensor in layer]
+        curves = [curve for curve in (self.curve_shared, self.curve_own) if curve is not None]
+        return [self.shared, self.own, self.bias, *layers, self.skip_shared, self.skip_own, *curves]
+
+    def _rebuilt(self, tensors: Sequence[Tensor]) -> Networks:
+        depth = 3 + 2 * len(self.layers)
+        shared, own, bias = tensors[:3]
+        layers = list(zip(tensors[3:depth:2], tensors[4:depth:2], strict=True))
+        skip_shared, skip_own, *curves = tensors[depth:]
+        return Networks(shared, own, bias, layers, skip_shared, skip_own, self.activation, *curves)
+
+    def _each(
+        self, change: Callable[[Tensor], Tensor], change_shared: Callable[[Tensor], Tensor] | None = None
+    ) -> Networks:
+        shared, *rest = self._tensors()
+        return self._rebuilt([(change_shared or change)(shared), *map(change, rest)])
 
     def preactivation(self, shared: Tensor, own: Tensor) -> Tensor:
         """The first hidden layer before its activation, (m, n, h): one product for all networks, plus the own."""
@@ -81,13 +99,58 @@ class Networks:
         """MLP(x), (m, n, q)."""
         return self.after_first(self.preactivation(shared, own))
 
-    def linear(self, shared: Tensor, own: Tensor) -> Tensor:
-        """The skip xᵀθ, (m, n, q)."""
-        return torch.baddbmm(torch.einsum("ns,msq->mnq", shared, self.skip_shared), own, self.skip_own)
+    def skip(self, shared: Tensor, own: Tensor) -> Tensor:
+        """The sparse part Σ θx + κ(x² − 1), (m, n, q)."""
+        total = torch.baddbmm(torch.einsum("ns,msq->mnq", shared, self.skip_shared), own, self.skip_own)
+        if self.curve_shared is not None and self.curve_own is not None:
+            total = total + torch.einsum("ns,msq->mnq", shared**2 - 1, self.curve_shared)
+            total = torch.baddbmm(total, own**2 - 1, self.curve_own)
+        return total
 
     def __call__(self, shared: Tensor, own: Tensor) -> Tensor:
-        """f(x) = xᵀθ + MLP(x), (m, n, q)."""
-        return self.linear(shared, own) + self.perceptron(shared, own)
+        """f(x) = skip(x) + MLP(x), (m, n, q)."""
+        return self.skip(shared, own) + self.perceptron(shared, own)
+
+    def scaled(self, factor: Tensor) -> Networks:
+        """The same networks with their perceptrons, not their skips, multiplied by factor (m,)."""
+        weight, bias = self.layers[-1]
+        last = (weight * factor[:, None, None], bias * factor[:, None])
+        return replace(self, layers=[*self.layers[:-1], last])
+
+    def select(self, index: Tensor) -> Networks:
+        """Some of the networks."""
+        return self._each(lambda tensor: tensor[index], lambda shared: shared[:, index])
+
+    @staticmethod
+    def cat(parts: Sequence[Networks]) -> Networks:
+        """Several batches as one."""
+        shared, *others = zip(*(part._tensors() for part in parts), strict=True)
+        return parts[0]._rebuilt([torch.cat(shared, dim=1), *map(torch.cat, others)])
+
+    def joined(self, members: int) -> Networks:
+        """Sums of `members` perceptrons as single, wider ones: of m networks, those m/members apart are added up.
+
+        They see the same inputs and share one skip, that of the first.
+        """
+        shared = self.shared.unflatten(1, (members, -1)).transpose(1, 2).flatten(2)
+        own = self.own.unflatten(0, (members, -1)).permute(1, 2, 0, 3).flatten(2)
+        layers = [(_block_diagonal(weight, members), _side_by_side(bias, members)) for weight, bias in self.layers[:-1]]
+        weight, bias = self.layers[-1]
+        last = weight.unflatten(0, (members, -1)).transpose(0, 1).flatten(1, 2), bias.unflatten(0, (members, -1)).sum(0)
+        one = self.select(torch.arange(len(self) // members))
+        return replace(one, shared=shared, own=own, bias=_side_by_side(self.bias, members), layers=[*layers, last])
+
+
+def _side_by_side(bias: Tensor, members: int) -> Tensor:
+    """(members·m, h) to (m, members·h)."""
+    return torch.flatten(bias.unflatten(0, (members, -1)).transpose(0, 1), 1)
+
+
+def _block_diagonal(weight: Tensor, members: int) -> Tensor:
+    """(members·m, a, b) to (m, members·a, members·b)."""
+    blocks = weight.unflatten(0, (members, -1)).transpose(0, 1)  # (m, members, a, b)
+    places = torch.eye(members, device=weight.device, dtype=weight.dtype)[:, None, :, None]
+    return torch.flatten((blocks[:, :, :, None] * places).flatten(3), 1, 2)
 
 
 def hidden_sizes(p: int) -> tuple[int, int]:

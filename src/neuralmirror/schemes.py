@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuralmirror import lasso, mirrors
+from neuralmirror.ensembles import fit_ensembles
 from neuralmirror.importance import field_strengths
 from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.problems import Problem
@@ -26,6 +28,7 @@ from neuralmirror.training import (
     Tick,
     held_out_loss,
     logistic_loss,
+    skip_values,
     softmax_loss,
     squared_loss,
     train,
@@ -34,8 +37,8 @@ from neuralmirror.training import (
 Floats = NDArray[np.float64]
 Seed = tuple[int, ...]
 
-SHRINKAGES = (0.2, 0.4, 0.8, 1.6)  # candidates where the shrinkage is chosen by held-out loss
-HELD_OUT = 0.2  # share of the rows that choices and early stopping hold out
+SHRINKAGES = (1.6, 3.2)  # candidates where the shrinkage is chosen by held-out loss
+HELD_OUT = 0.2  # share of the rows that the choice of the shrinkage and early stopping hold out
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,11 @@ class Settings:
     importance: Callable[[Networks, Tensor, Tensor], Tensor] = field_strengths
     scale: Callable[[Tensor, Tensor], Tensor] = mirrors.kernel_scales
     n_mirrors: int = 1
+    n_networks: int = 3
     hidden: tuple[int, ...] | None = None
     activation: str = "relu"
     skip: bool = True
+    degree: int | None = None
     transform: str = "auto"
     choose_shrinkage: bool = False
     early_stopping: bool = False
@@ -65,6 +70,11 @@ class Outcome:
     scales: Floats
     curve: Floats
     choices: dict[str, list[str]]
+
+    def draw(self, i: int) -> Outcome:
+        """The i-th draw alone."""
+        choices = {name: values[i : i + 1] for name, values in self.choices.items()}
+        return Outcome(self.strengths[i : i + 1], self.scales[i : i + 1], self.curve[i : i + 1], choices)
 
     @classmethod
     def join(cls, outcomes: Sequence[Outcome]) -> Outcome:
@@ -87,58 +97,70 @@ def simultaneous(
     noises, scales = zip(
         *(scaled_noise(q, g, settings) for q, g in zip(problems, generators, strict=True)), strict=True
     )
-    directions = [
-        np.concatenate([q.x[:, :, None], z], axis=2) for q, z in zip(problems, noises, strict=True)
-    ]
-    linear = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
-        delayed(_linear_part)(q, d, settings) for q, d in zip(problems, directions, strict=True)
+    directions = [np.concatenate([q.x[:, :, None], z], axis=2) for q, z in zip(problems, noises, strict=True)]
+    outer, inner = _workers(len(problems), settings)
+    sparse = Parallel(n_jobs=outer)(
+        delayed(_sparse_part)(q, d, inner) for q, d in zip(problems, directions, strict=True)
     )
+    choices, skips = zip(*sparse, strict=True)
+    inputs = _simultaneous_inputs(problems, directions, settings)
+    starts = _simultaneous_starts(generators, seeds, skips, settings)
+    targets = _tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
     p, each = directions[0].shape[1:]
-    columns = [
-        np.hstack([d.reshape(len(d), -1), q.covariates]) for q, d in zip(problems, directions, strict=True)
-    ]
-    inputs = Inputs(
-        shared=torch.empty(len(columns[0]), 0, device=settings.device),
-        own=_tensor(np.stack(columns), settings),
-        shared_group=torch.empty(0, dtype=torch.int64, device=settings.device),
-        own_group=_groups(np.arange(p).repeat(each), problems[0], settings),
-    )
-    networks = _simultaneous_networks(generators, seeds, np.stack([theta for _, theta, _ in linear]), settings)
-    targets = _tensor(np.stack([q.codes() for q, _, _ in linear]), settings)  # (m, n, q)
-    networks, curve = fit_networks(networks, inputs, targets, _loss(problems[0]), settings, seeds[0], tick)
-    strengths = settings.importance(networks, inputs.shared, inputs.own)[:, : p * each]
-    choices = {"transform": [transform for _, _, transform in linear]}
-    return Outcome(_array(strengths.unflatten(1, (p, each))), np.stack(scales), _array(curve), choices)
+    strengths, beliefs, shrinkages = np.empty((len(problems), p, each)), *np.empty((2, len(problems)))
+    loss = _loss(problems[0])
+
+    ways = _ways(settings)
+
+    def fit(way: Settings, networks: Networks, seen: Inputs, weights: Tensor | None) -> tuple[Networks, Tensor]:
+        return fit_networks(networks, seen, targets, loss, way, seeds[0], weights, tick)
+
+    fits = [partial(fit, way) for way in ways]
+    rng = np.random.default_rng([*seeds[0], 1])
+    ensembles, curve = fit_ensembles(starts, fits, inputs, targets, loss, settings.n_networks, rng)
+    for part in ensembles:
+        shrinkages[part.problems] = ways[part.way].recipe.shrinkage
+        found = settings.importance(part.networks, inputs.shared, inputs.own[part.problems])[:, : p * each]
+        strengths[part.problems] = _array(found.unflatten(1, (p, each)))
+        beliefs[part.problems] = part.beliefs
+    return Outcome(strengths, np.stack(scales), _array(curve), _described(choices, beliefs, shrinkages))
 
 
 def individual(problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None) -> Outcome:
-    """Algorithm 1: one network per feature, in chunks that fit the memory budget."""
+    """Algorithm 1: one network per feature, in chunks that fit the memory budget.
+
+    How much of the perceptrons is believed is found once, by networks without mirrors; where that is nothing, the
+    sparse parts decide alone and no perceptron is trained.
+    """
     generators = mirrors.feature_generators(problem.x, *seed)
     noise, scales = scaled_noise(problem, generators, settings)
-    problem, transform, _ = lasso.choose_transform(
-        problem, problem.x[:, :, None], settings.transform, settings.n_jobs
-    )
-    networks_of = _individual_networks(generators, seed, problem, noise, settings)
-    shared = np.hstack([problem.x, problem.covariates])
-    p, each = problem.x.shape[1], noise.shape[2] + 1
-    targets = _tensor(problem.codes(), settings)[None]  # (1, n, q)
+    choice = _choice(problem, problem.x[:, :, None], settings)
+    belief, settings, curve = _common_belief(choice, seed, settings)
+    networks_of = _individual_starts(generators, seed, choice, noise, settings)
+    targets = _tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
     strengths, curves = [], []
-    for chunk in np.array_split(np.arange(p), chunk_count(problem, settings)):
-        own = np.concatenate([problem.x[:, chunk, None], noise[:, chunk]], axis=2)  # (n, m, K+1)
-        inputs = Inputs(
-            shared=_tensor(shared, settings),
-            own=_tensor(own.transpose(1, 0, 2), settings),
-            shared_group=_groups(np.arange(p), problem, settings),
-            own_group=torch.full((each,), p, device=settings.device),
-            held=torch.from_numpy(chunk).to(settings.device),
-        )
-        networks, curve = fit_networks(
-            networks_of(chunk), inputs, targets, _loss(problem), settings, seed, tick
-        )
+    for chunk in np.array_split(np.arange(problem.x.shape[1]), chunk_count(problem, settings)):
+        inputs = _individual_inputs(problem, noise, chunk, settings)
+        networks = networks_of(chunk)
+        if belief > 0:
+            networks, losses = fit_networks(networks, inputs, targets, _loss(problem), settings, seed, tick=tick)
+            curves.append(losses)
+        networks = networks.scaled(networks.bias.new_full((len(networks),), belief))
         strengths.append(settings.importance(networks, inputs.shared, inputs.own))
-        curves.append(curve)
-    mean_curve = torch.cat(curves).mean(dim=0, keepdim=True)
-    return Outcome(_array(torch.cat(strengths))[None], scales[None], _array(mean_curve), {"transform": [transform]})
+    curve = torch.cat(curves).mean(dim=0, keepdim=True) if curves else curve
+    described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]))
+    return Outcome(_array(torch.cat(strengths))[None], scales[None], _array(curve), described)
+
+
+def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> int:
+    """K = ⌈5 / (fdr · s)⌉ up to `most`, for s features kept by a sparse fit of X alone.
+
+    Offset 1 needs 1 / (K · fdr) discoveries, and such a fit keeps up to three times the relevant features. Where it
+    keeps none it tells nothing of their number, and 2 serves.
+    """
+    choice = _choice(problem, problem.x[:, :, None], settings)
+    found = lasso.relevant_count(choice, settings.n_jobs)
+    return int(np.clip(np.ceil(5 / (fdr * found) - 1e-9), 1, most)) if found else 2
 
 
 def scaled_noise(
@@ -159,28 +181,42 @@ def fit_networks(
     loss: Loss,
     settings: Settings,
     seed: Seed,
+    row_weights: Tensor | None = None,
     tick: Tick | None = None,
 ) -> tuple[Networks, Tensor]:
     """Train a batch, with the shrinkage chosen and the weights stopped by held-out loss where asked for.
 
-    Both look at the loss alone, in which the directions of a feature play the same part.
+    Rows of weight 0 are held out; where none are and something is to be chosen, a fifth is, for the choice alone.
     """
+    if row_weights is None and (settings.choose_shrinkage or settings.early_stopping):
+        kept = _tensor(kept_rows(targets.shape[1], seed), settings)[None]
+    else:
+        kept = row_weights
+    kept, row_weights = (w if w is None else w.expand(len(networks), -1) for w in (kept, row_weights))
+    unit = residual_size(networks, inputs, targets) if loss is squared_loss else None
+
+    def run(
+        recipe: Recipe, start: Networks, weights: Tensor | None, tick: Tick | None = None
+    ) -> tuple[Networks, Tensor]:
+        return train(
+            start, inputs, targets, loss, recipe, np.random.default_rng(seed), row_weights=weights, unit=unit,
+            early_stopping=settings.early_stopping, tick=tick,
+        )  # fmt: skip
+
     recipe = settings.recipe
-    held_out = _tensor(kept_rows(targets.shape[1], seed), settings).expand(len(networks), -1)
-    if settings.choose_shrinkage:
-        losses = []
-        for strength in SHRINKAGES:
-            trial, _ = train(
-                networks.to(settings.device), inputs, targets, loss, replace(recipe, shrinkage=strength),
-                np.random.default_rng(seed), row_weights=held_out,
-            )  # fmt: skip
-            losses.append(held_out_loss(trial, inputs, targets, loss, held_out).mean())
-        recipe = replace(recipe, shrinkage=SHRINKAGES[int(torch.stack(losses).argmin())])
-    return train(
-        networks, inputs, targets, loss, recipe, np.random.default_rng(seed),
-        row_weights=held_out if settings.early_stopping else None,
-        early_stopping=settings.early_stopping, tick=tick,
-    )  # fmt: skip
+    if settings.choose_shrinkage and kept is not None:
+        recipes = [replace(recipe, shrinkage=strength) for strength in SHRINKAGES]
+        trials = [run(candidate, networks.to(settings.device), kept)[0] for candidate in recipes]
+        losses = [float(held_out_loss(trial, inputs, targets, loss, kept).mean()) for trial in trials]
+        recipe = recipes[int(np.argmin(losses))]
+    return run(recipe, networks, kept if settings.early_stopping else row_weights, tick)
+
+
+def residual_size(networks: Networks, inputs: Inputs, targets: Tensor) -> Tensor:
+    """The standard deviation of what the sparse parts leave of the targets, (m,)."""
+    every = torch.arange(targets.shape[1], device=targets.device)
+    rest = inputs.each(targets, every) - skip_values(networks, inputs)
+    return rest.std(dim=(1, 2)).clamp(min=1e-6)
 
 
 def kept_rows(n: int, seed: Seed) -> NDArray[np.bool_]:
@@ -189,46 +225,122 @@ def kept_rows(n: int, seed: Seed) -> NDArray[np.bool_]:
     return np.asarray(order >= max(1, round(HELD_OUT * n)))
 
 
-def _linear_part(problem: Problem, directions: Floats, settings: Settings) -> tuple[Problem, Floats, str]:
-    """The problem with its response transformed, θ of all its inputs (p(K+1) + c, q), and the transform's name."""
-    transformed, name, first = lasso.choose_transform(problem, directions, settings.transform, settings.n_jobs)
-    outputs = transformed.codes().shape[1]
-    if not settings.skip:
-        inputs = directions[0].size + problem.covariates.shape[1]
-        return transformed, np.zeros((inputs, outputs)), name
-    theta, gamma = lasso.skip(transformed, directions, settings.n_jobs, first)
-    return transformed, np.concatenate([theta.reshape(-1, outputs), gamma]), name
+def _workers(problems: int, settings: Settings) -> tuple[int | None, Settings]:
+    """The workers go to the problems where there are several, and into the one problem otherwise."""
+    return (settings.n_jobs, replace(settings, n_jobs=None)) if problems > 1 else (None, settings)
 
 
-def _simultaneous_networks(
-    generators: Sequence[list[np.random.Generator]], seeds: Sequence[Seed], thetas: Floats, settings: Settings
-) -> Networks:
-    """One network per draw; a feature's generator draws the rows of all its directions."""
-    m, inputs, outputs = thetas.shape
+def _choice(problem: Problem, directions: Floats, settings: Settings) -> lasso.Choice:
+    degree = settings.degree if settings.skip else 1
+    return lasso.choose(problem, directions, settings.transform, degree, settings.n_jobs)
+
+
+def _sparse_part(problem: Problem, directions: Floats, settings: Settings) -> tuple[lasso.Choice, lasso.Skip]:
+    """The choices for one problem and its skip over all inputs; without a skip, zeros."""
+    choice = _choice(problem, directions, settings)
+    if settings.skip:
+        return choice, lasso.skip(choice, directions, settings.n_jobs)
+    nothing = np.zeros((directions[0].size + problem.covariates.shape[1], choice.problem.codes().shape[1]))
+    return choice, lasso.Skip(nothing, nothing)
+
+
+def _ways(settings: Settings) -> list[Settings]:
+    """The settings to choose from by what a first network predicts on unseen rows."""
+    if not settings.choose_shrinkage or settings.n_networks == 1:
+        return [settings]
+    recipes = [replace(settings.recipe, shrinkage=strength) for strength in SHRINKAGES]
+    return [replace(settings, recipe=recipe, choose_shrinkage=False) for recipe in recipes]
+
+
+def _common_belief(choice: lasso.Choice, seed: Seed, settings: Settings) -> tuple[float, Settings, Tensor]:
+    """The share of a perceptron without mirrors that predicts best, the settings with its shrinkage, and its curve."""
+    if settings.n_networks == 1:
+        return 1.0, settings, torch.zeros(1, 1)
+    plain = replace(
+        settings, n_mirrors=0, transform="standard", degree=choice.degree,
+        recipe=replace(settings.recipe, coordinates="directions"),
+    )  # fmt: skip
+    outcome = simultaneous([choice.problem], [seed], plain)
+    recipe = replace(settings.recipe, shrinkage=float(outcome.choices["shrinkage"][0]))
+    settled = replace(settings, recipe=recipe, choose_shrinkage=False)
+    return float(outcome.choices["belief"][0]), settled, torch.from_numpy(outcome.curve)
+
+
+def _described(choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Floats) -> dict[str, list[str]]:
+    return {
+        "transform": [choice.transform for choice in choices],
+        "degree": [str(choice.degree) for choice in choices],
+        "belief": [f"{belief:g}" for belief in beliefs],
+        "shrinkage": [f"{shrinkage:g}" for shrinkage in shrinkages],
+    }
+
+
+def _simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats], settings: Settings) -> Inputs:
+    p, each = directions[0].shape[1:]
+    columns = [np.hstack([d.reshape(len(d), -1), q.covariates]) for q, d in zip(problems, directions, strict=True)]
+    return Inputs(
+        shared=torch.empty(len(columns[0]), 0, device=settings.device),
+        own=_tensor(np.stack(columns), settings),
+        shared_group=torch.empty(0, dtype=torch.int64, device=settings.device),
+        own_group=_groups(np.arange(p).repeat(each), problems[0], settings),
+    )
+
+
+def _simultaneous_starts(
+    generators: Sequence[list[np.random.Generator]],
+    seeds: Sequence[Seed],
+    skips: Sequence[lasso.Skip],
+    settings: Settings,
+) -> Callable[[NDArray[np.intp], int], Networks]:
+    """Fresh networks of some problems; a feature's generator draws the rows of all its directions."""
     p, each = len(generators[0]), settings.n_mirrors + 1
+    inputs, outputs = skips[0].linear.shape
     sizes = settings.hidden or hidden_sizes(p)
-    rngs = [np.random.default_rng([*seed, 0]) for seed in seeds]
-    rows = torch.stack([initial_rows(g, each, sizes[0]).flatten(0, 1) for g in generators])  # (m, p(K+1), h)
-    covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
-    layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
-    return Networks(
-        shared=torch.empty(0, m, sizes[0]),
-        own=torch.cat([rows, covariates], dim=1) / inputs**0.5,
-        bias=torch.zeros(m, sizes[0]),
-        layers=[
-            (torch.stack([w for w, _ in layer]), torch.stack([b for _, b in layer]))
-            for layer in zip(*layers, strict=True)
-        ],
-        skip_shared=torch.empty(m, 0, outputs),
-        skip_own=torch.from_numpy(thetas).float(),
-        activation=ACTIVATIONS[settings.activation],
-    ).to(settings.device)
+    rows = [  # (judge and members, p(K+1), h) of every problem
+        torch.stack([initial_rows(g, each, sizes[0]).flatten(0, 1) for _ in range(settings.n_networks + 1)])
+        for g in generators
+    ]
+
+    def starts(problems: NDArray[np.intp], member: int) -> Networks:
+        rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
+        covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
+        layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
+        linear, curve = (torch.from_numpy(np.stack([skips[i][part] for i in problems])).float() for part in (0, 1))
+        return Networks(
+            shared=torch.empty(0, len(problems), sizes[0]),
+            own=torch.cat([torch.stack([rows[i][member] for i in problems]), covariates], dim=1) / inputs**0.5,
+            bias=torch.zeros(len(problems), sizes[0]),
+            layers=[
+                (torch.stack([w for w, _ in layer]), torch.stack([b for _, b in layer]))
+                for layer in zip(*layers, strict=True)
+            ],
+            skip_shared=torch.empty(len(problems), 0, outputs),
+            skip_own=linear,
+            activation=ACTIVATIONS[settings.activation],
+            curve_shared=torch.empty(len(problems), 0, outputs),
+            curve_own=curve,
+        ).to(settings.device)
+
+    return starts
 
 
-def _individual_networks(
-    generators: list[np.random.Generator], seed: Seed, problem: Problem, noise: Floats, settings: Settings
+def _individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:
+    p, each = problem.x.shape[1], noise.shape[2] + 1
+    own = np.concatenate([problem.x[:, chunk, None], noise[:, chunk]], axis=2)  # (n, m, K+1)
+    return Inputs(
+        shared=_tensor(np.hstack([problem.x, problem.covariates]), settings),
+        own=_tensor(own.transpose(1, 0, 2), settings),
+        shared_group=_groups(np.arange(p), problem, settings),
+        own_group=torch.full((each,), p, device=settings.device),
+        held=torch.from_numpy(chunk).to(settings.device),
+    )
+
+
+def _individual_starts(
+    generators: list[np.random.Generator], seed: Seed, choice: lasso.Choice, noise: Floats, settings: Settings
 ) -> Callable[[NDArray[np.intp]], Networks]:
     """A function from features to their networks, which start alike but for the rows of their own pairs."""
+    problem = choice.problem
     p, outputs, each = problem.x.shape[1], problem.codes().shape[1], noise.shape[2] + 1
     inputs = p + problem.covariates.shape[1]
     sizes = settings.hidden or hidden_sizes(p)
@@ -238,9 +350,10 @@ def _individual_networks(
     covariates = initial_rows([rng], inputs - p, sizes[0])[0]
     shared = torch.cat([features, covariates]) / (inputs + each - 1) ** 0.5  # (s, h)
     layers = initial_layers(rng, sizes, outputs)
-    theta_shared, theta_own = np.zeros((p, inputs, outputs)), np.zeros((p, each, outputs))
+    skip_shared = lasso.Skip(np.zeros((p, inputs, outputs)), np.zeros((p, inputs, outputs)))
+    skip_own = lasso.Skip(np.zeros((p, each, outputs)), np.zeros((p, each, outputs)))
     if settings.skip:
-        theta_shared, theta_own = lasso.individual_skips(problem, noise, settings.n_jobs)
+        skip_shared, skip_own = lasso.individual_skips(choice, noise, settings.n_jobs)
 
     def networks_of(chunk: NDArray[np.intp]) -> Networks:
         m, index = len(chunk), torch.from_numpy(chunk)
@@ -251,9 +364,11 @@ def _individual_networks(
             own=own[index],
             bias=torch.zeros(m, sizes[0]),
             layers=[(weight.repeat(m, 1, 1), bias.repeat(m, 1)) for weight, bias in layers],
-            skip_shared=torch.from_numpy(theta_shared[chunk]).float(),
-            skip_own=torch.from_numpy(theta_own[chunk]).float(),
+            skip_shared=torch.from_numpy(skip_shared.linear[chunk]).float(),
+            skip_own=torch.from_numpy(skip_own.linear[chunk]).float(),
             activation=ACTIVATIONS[settings.activation],
+            curve_shared=torch.from_numpy(skip_shared.curve[chunk]).float(),
+            curve_own=torch.from_numpy(skip_own.curve[chunk]).float(),
         ).to(settings.device)
 
     return networks_of

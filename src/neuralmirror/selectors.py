@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
@@ -22,9 +23,20 @@ from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.mirrors import SCALES
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import Outcome, Seed, Settings, chunk_count, individual, simultaneous
+from neuralmirror.schemes import (
+    SHRINKAGES,
+    Outcome,
+    Seed,
+    Settings,
+    chunk_count,
+    individual,
+    mirrors_needed,
+    simultaneous,
+)  # fmt: skip
 from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.training import Recipe, Tick
+
+SKIPS: dict[str, int | None] = {"auto": None, "linear": 1, "quadratic": 2, "none": 1}  # and their degrees
 
 
 class NeuralGaussianMirror(ControlledSelector):
@@ -47,8 +59,11 @@ class NeuralGaussianMirror(ControlledSelector):
         The rule for c_j. Numbers are in the units of X.
     importance : "field", "gradient" or "path"
         How strongly a network follows a direction: root mean square slope, mean slope, or the paper's path product.
-    n_mirrors : int
-        Noises per feature, K. The finest step of the estimated FDP is 1/K, so K > 1 finds few true features.
+    n_mirrors : int or "auto"
+        Noises per feature, K. The finest step of the estimated FDP is 1/K, so K > 1 finds few true features. "auto"
+        takes 1 to 4: the more, the fewer features a lasso of X without any noise keeps.
+    contrast : "maximum" or "difference"
+        What a feature's winning direction is worth: its strength, or its margin over the next, as in the paper.
     n_repeats : int
         Independent draws of all noises, combined by inclusion rates into one more stable selection.
     task : "auto", "regression" or "classification"
@@ -58,12 +73,16 @@ class NeuralGaussianMirror(ControlledSelector):
     feature_groups : labels, one per column of X
         Columns of one label, the levels of a category say, are one feature: compared, counted and selected together.
     hidden_sizes : int, tuple of int or None
-        Widths of the hidden layers; None gives 20 log p and 10 log p.
+        Widths of the hidden layers; None gives the paper's 20 log p and 10 log p.
     activation : "relu", "tanh", "silu" or "sigmoid"
-    skip : bool
-        Give the network a sparse linear part, by a pair-adaptive lasso.
+    n_networks : int
+        Networks per draw, trained on all rows and averaged. A judge, trained before them on three quarters of the
+        rows, tells by the others how much of them to believe; 1 trains one network without a judge and believes it.
+    skip : "auto", "linear", "quadratic" or "none"
+        The sparse part beside the perceptrons, a pair-adaptive lasso on X, or on X and its squares; "auto" takes the
+        squares where they predict better out of sample.
     shrinkage : float or "auto"
-        Group shrinkage of first-layer rows; 0 for none, "auto" to choose it by held-out loss.
+        Group shrinkage of first-layer rows; 0 for none, "auto" to choose it by what the judge predicts.
     adaptive_power : float
         How much less large features are shrunk than small ones; 0 shrinks all alike.
     coordinates : "directions" or "pair"
@@ -98,6 +117,9 @@ class NeuralGaussianMirror(ControlledSelector):
     strengths_ : strengths (draws, features, 1 + K) of X_j and its noises
     selection_frequencies_ : the share of draws that select each feature
     constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
+    n_mirrors_ : noises per feature that were used
+    target_transform_, skip_degree_ : what was chosen for the response and for the sparse part
+    beliefs_ : the share of the perceptrons that was believed in each draw
     loss_curves_ : training loss of each draw
     """
 
@@ -107,18 +129,20 @@ class NeuralGaussianMirror(ControlledSelector):
         fdr: float = 0.1,
         offset: int = 1,
         screen: int | str | None = None,
-        scale: str | ArrayLike = "kernel",
+        scale: str | ArrayLike = "marginal",
         importance: str = "field",
-        n_mirrors: int = 1,
+        contrast: str = "maximum",
+        n_mirrors: int | str = "auto",
         n_repeats: int = 1,
         task: str = "auto",
         covariates: Sequence[str | int] | None = None,
         feature_groups: Sequence[Any] | None = None,
-        hidden_sizes: int | Sequence[int] | None = None,
+        hidden_sizes: int | Sequence[int] | None = 200,
         activation: str = "relu",
-        skip: bool = True,
-        shrinkage: float | str = 0.8,
-        adaptive_power: float = 1.0,
+        n_networks: int = 3,
+        skip: str = "auto",
+        shrinkage: float | str = "auto",
+        adaptive_power: float = 0.5,
         coordinates: str = "directions",
         target_transform: str = "auto",
         steps: int = 2500,
@@ -138,6 +162,7 @@ class NeuralGaussianMirror(ControlledSelector):
         self.screen = screen
         self.scale = scale
         self.importance = importance
+        self.contrast = contrast
         self.n_mirrors = n_mirrors
         self.n_repeats = n_repeats
         self.task = task
@@ -145,6 +170,7 @@ class NeuralGaussianMirror(ControlledSelector):
         self.feature_groups = feature_groups
         self.hidden_sizes = hidden_sizes
         self.activation = activation
+        self.n_networks = n_networks
         self.skip = skip
         self.shrinkage = shrinkage
         self.adaptive_power = adaptive_power
@@ -168,33 +194,48 @@ class NeuralGaussianMirror(ControlledSelector):
         """The paper's own settings: path products, offset 0, kernel scales, a plain perceptron on mirrored pairs."""
         settings = {
             "scheme": scheme, "screen": screen, "fdr": fdr, "offset": 0, "scale": "kernel", "importance": "path",
-            "skip": False, "shrinkage": 0.0, "adaptive_power": 0.0, "coordinates": "pair",
-            "target_transform": "standard",
+            "contrast": "difference", "n_mirrors": 1, "hidden_sizes": None, "n_networks": 1, "skip": "none",
+            "shrinkage": 0.0, "adaptive_power": 0.0, "coordinates": "pair", "target_transform": "standard",
         }  # fmt: skip
         return cls(**{**settings, **changes})
 
     def fit(self, X: Any, y: Any) -> Self:
         """Mirror the features, train, compare, select (Algorithms 1 and 2)."""
-        problem = self._read(X, y, self.task, self.covariates)
-        self._group()
-        settings = self._settings()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        problem, settings, seed = self._prepared(X, y)
         with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
             if self.screen is not None:
                 problem = self._screened(problem, settings, (seed,), tick)
+            settings = replace(settings, n_mirrors=self._count_mirrors(problem, settings))
             outcome = self._mirror(problem, settings, seed, tick)
+        return self._finish(outcome, settings)
+
+    def _prepared(self, X: Any, y: Any) -> tuple[Problem, Settings, int]:
+        problem = self._read(X, y, self.task, self.covariates)
+        self._group()
+        return problem, self._settings(), int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def trains_in_batches(self) -> bool:
+        """Whether several fits are faster together: simultaneous mirrors, once each, on a GPU."""
+        single = self.scheme == "simultaneous" and self.screen is None and self.n_repeats == 1
+        return single and resolve_device(self.device) != "cpu"
+
+    def _finish(self, outcome: Outcome, settings: Settings) -> Self:
         self._store(outcome)
-        return self._conclude(mirror_statistics(self._pooled(outcome.strengths)), self.n_mirrors)
+        statistics = mirror_statistics(self._pooled(outcome.strengths), self.contrast)
+        return self._conclude(statistics, settings.n_mirrors)
 
     def _settings(self) -> Settings:
         """Check the parameters and turn words into what they stand for, once."""
         _checks.check_choice("scheme", self.scheme, ("simultaneous", "individual"))
         coordinates = _checks.check_choice("coordinates", self.coordinates, ("directions", "pair"))
-        n_mirrors = _checks.check_count("n_mirrors", self.n_mirrors)
-        if coordinates == "pair" and n_mirrors > 1:
+        _checks.check_choice("contrast", self.contrast, ("maximum", "difference"))
+        if self.n_mirrors != "auto":
+            _checks.check_count("n_mirrors", self.n_mirrors)
+        if coordinates == "pair" and self.n_mirrors != 1:
             raise ValueError(
-                f"coordinates='pair' holds one noise per feature, got n_mirrors={n_mirrors}; use 'directions'"
+                f"coordinates='pair' holds one noise per feature, got n_mirrors={self.n_mirrors!r}; set it to 1"
             )
+        skip = _checks.check_choice("skip", self.skip, SKIPS)
         choose = isinstance(self.shrinkage, str) and bool(
             _checks.check_choice("shrinkage", self.shrinkage, ("auto",))
         )
@@ -202,7 +243,7 @@ class NeuralGaussianMirror(ControlledSelector):
             steps=_checks.check_count("steps", self.steps),
             batch_size=_checks.check_count("batch_size", self.batch_size),
             learning_rate=_checks.check_positive("learning_rate", self.learning_rate),
-            shrinkage=0.0 if choose else _checks.check_positive("shrinkage", self.shrinkage, zero=True),
+            shrinkage=SHRINKAGES[0] if choose else _checks.check_positive("shrinkage", self.shrinkage, zero=True),
             adapt_power=_checks.check_positive("adaptive_power", self.adaptive_power, zero=True),
             coordinates=coordinates,
         )
@@ -210,10 +251,11 @@ class NeuralGaussianMirror(ControlledSelector):
             recipe=recipe,
             importance=IMPORTANCES[_checks.check_choice("importance", self.importance, IMPORTANCES)],
             scale=self._scale_rule(),
-            n_mirrors=n_mirrors,
+            n_networks=_checks.check_count("n_networks", self.n_networks),
             hidden=self._hidden(),
             activation=_checks.check_choice("activation", self.activation, ACTIVATIONS),
-            skip=bool(self.skip),
+            skip=skip != "none",
+            degree=SKIPS[skip],
             transform=_checks.check_choice(
                 "target_transform", self.target_transform, ("auto", "rank", "standard")
             ),
@@ -223,6 +265,12 @@ class NeuralGaussianMirror(ControlledSelector):
             device=resolve_device(self.device),
             n_jobs=self.n_jobs,
         )
+
+    def _count_mirrors(self, problem: Problem, settings: Settings) -> int:
+        """K. What "auto" goes by knows X and y but no noise, so it cannot favour a direction."""
+        if isinstance(self.n_mirrors, str):
+            return mirrors_needed(problem, self.fdr, settings)
+        return self.n_mirrors
 
     def _hidden(self) -> tuple[int, ...] | None:
         if self.hidden_sizes is None:
@@ -246,7 +294,7 @@ class NeuralGaussianMirror(ControlledSelector):
 
     def _work(self, problem: Problem, settings: Settings) -> int:
         """Training steps that `fit` will take, for the progress bar."""
-        rounds = 1 if self.scheme == "simultaneous" else chunk_count(problem, settings) * self.n_repeats
+        rounds = 2 if self.scheme == "simultaneous" else 1 + chunk_count(problem, settings) * self.n_repeats
         return self.steps * (rounds + (self.screen is not None))
 
     def _screened(self, problem: Problem, settings: Settings, seed: Seed, tick: Tick) -> Problem:
@@ -318,7 +366,29 @@ class NeuralGaussianMirror(ControlledSelector):
         self.scales_ = np.zeros(self.n_features_in_)
         self.scales_[usable] = outcome.scales.mean(axis=0) * self._sd[usable]
         self.loss_curves_ = outcome.curve
+        self.n_mirrors_ = directions - 1
         self.target_transform_ = outcome.choices["transform"][0]
+        self.skip_degree_ = int(outcome.choices["degree"][0])
+        self.beliefs_ = np.array(outcome.choices["belief"], dtype=float)
+
+
+def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple[Any, Any]]) -> None:
+    """Fit several selectors, each on its own data of one shape, with their networks trained as one batch.
+
+    The results are those of separate fits up to the shared order of minibatches.
+    """
+    read = [selector._prepared(X, y) for selector, (X, y) in zip(selectors, data, strict=True)]
+    counts = Parallel(n_jobs=selectors[0].n_jobs)(
+        delayed(selector._count_mirrors)(problem, replace(settings, n_jobs=None))
+        for selector, (problem, settings, _) in zip(selectors, read, strict=True)
+    )
+    settled = [replace(settings, n_mirrors=k) for (_, settings, _), k in zip(read, counts, strict=True)]
+    for k in sorted({settings.n_mirrors for settings in settled}):
+        batch = [i for i, settings in enumerate(settled) if settings.n_mirrors == k]
+        seeds = [(read[i][2], 0) for i in batch]
+        outcome = simultaneous([read[i][0] for i in batch], seeds, settled[batch[0]])
+        for place, i in enumerate(batch):
+            selectors[i]._finish(outcome.draw(place), settled[i])
 
 
 def resolve_device(device: str) -> str:

@@ -2,7 +2,7 @@
 
 One step, for every network of the batch at once:
 
-    weights ← Adam(weights, ∇ loss(xᵀθ + MLP(x), y) on a minibatch)
+    weights ← Adam(weights, ∇ loss(skip(x) + MLP(x), y) on a minibatch)
     row     ← row · max(0, 1 − lr·g·a_j / ‖row‖)       for each input's first-layer row
 
 The group weights a_j are 1 until `adapt_at` of the steps are done and then follow the sizes of the rows. All
@@ -26,6 +26,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # outputs (m, b, q) and targets (m or
 Tick = Callable[[int], None]
 
 WARM_UP = 3  # steps before CUDA records one: allocations and kernel choices settle first
+ROWS = 4096  # rows whose values are computed at once
 CHECKS = 50  # points of a loss curve, and looks at the held-out rows
 
 
@@ -48,10 +49,19 @@ class Inputs:
     """What the networks see, and which rows of the first layer belong to one feature."""
 
     shared: Tensor  # (n, s)
-    own: Tensor  # (m, n, o): blocks of K+1 directions (X_j, cZ_j^1..K), then covariates
+    own: Tensor  # (m, n, o): blocks of K+1 directions (X_j, cZ_j^1..K), then covariates; or (d, n, o), see source
     shared_group: Tensor  # (s,) feature of each shared input; −1 marks a covariate, which is never shrunk
     own_group: Tensor  # (o,) feature of each own input, likewise
     held: Tensor | None = None  # (m,) the shared row that each network holds at zero
+    source: Tensor | None = None  # (m,) which of d data sets each network sees, where several see one
+
+    def rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """The inputs of some rows, (b, s) and (m, b, o)."""
+        return self.shared[index], self.each(self.own, index)
+
+    def each(self, values: Tensor, index: Tensor) -> Tensor:
+        """Some rows of values (d, n, ·), for each network."""
+        return values[:, index] if self.source is None else values[self.source[:, None], index]
 
 
 def squared_loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -124,15 +134,17 @@ def train(
     rng: np.random.Generator,
     *,
     row_weights: Tensor | None = None,
+    unit: Tensor | None = None,
     early_stopping: bool = False,
     tick: Tick | None = None,
 ) -> tuple[Networks, Tensor]:
     """Train all networks; return them in direction coordinates with their loss curves, (m, about 50).
 
     Rows of weight 0 in `row_weights` (m, n) are held out of a network's training; with `early_stopping` its weights
-    are those of its best held-out loss.
+    are those of its best held-out loss. `unit` (m,) is the size of what a perceptron has to predict: it learns in that
+    unit and is returned in the unit of the targets.
     """
-    step = _Step(networks, inputs, targets, loss, recipe, row_weights)
+    step = _Step(networks, inputs, targets, loss, recipe, row_weights, unit)
     batches = torch.from_numpy(minibatches(targets.shape[1], recipe, rng)).to(targets.device)
     rates = torch.from_numpy(cosine_rates(recipe)).to(targets.device, torch.float32)
     adapt_step, check_every = round(recipe.adapt_at * recipe.steps), max(1, recipe.steps // CHECKS)
@@ -148,11 +160,11 @@ def train(
         if number % check_every == 0:
             curve.append(step.losses.clone())
             if early_stopping and row_weights is not None:
-                best.offer(held_out_loss(step.directions().detached(), inputs, targets, loss, row_weights))
+                best.offer(held_out_loss(step.fitted(), inputs, targets, loss, row_weights))
         if tick is not None:
             tick(1)
     best.restore()
-    return step.directions().detached(), torch.stack(curve, dim=1)
+    return step.fitted(), torch.stack(curve, dim=1)
 
 
 class _Step:
@@ -166,6 +178,7 @@ class _Step:
         loss: Loss,
         recipe: Recipe,
         row_weights: Tensor | None,
+        unit: Tensor | None,
     ) -> None:
         self.networks, self.inputs, self.targets, self.loss = networks, inputs, targets, loss
         self.recipe, self.row_weights = recipe, row_weights
@@ -175,19 +188,24 @@ class _Step:
         self.rate = targets.new_tensor(recipe.learning_rate)
         self.adam = torch.optim.Adam(parameters, lr=self.rate, fused=True, capturable=targets.is_cuda)
         self.losses = targets.new_zeros(len(networks))
+        self.unit = targets.new_ones(len(networks), 1, 1) if unit is None else unit[:, None, None]
         self.weights = equal_weights(networks, inputs)
         with torch.no_grad():
-            self.skip = networks.linear(inputs.shared, inputs.own)  # (m, n, q)
+            self.skip = skip_values(networks, inputs)  # (m, n, q)
 
     def directions(self) -> Networks:
         """The networks with weights for X_j and c_jZ_j."""
         return from_pairs(self.networks, self.pairs) if self.pairs else self.networks
 
+    def fitted(self) -> Networks:
+        """The networks as they are now, in direction coordinates and in the unit of the targets."""
+        return self.directions().detached().scaled(self.unit[:, 0, 0])
+
     def run(self) -> None:
         """Predict a minibatch, step Adam, shrink the rows."""
         rows, inputs = self.rows, self.inputs
-        outputs = self.directions().perceptron(inputs.shared[rows], inputs.own[:, rows])
-        losses = self.loss(self.skip[:, rows] + outputs, self.targets[:, rows])  # (m, b)
+        outputs = self.unit * self.directions().perceptron(*inputs.rows(rows))
+        losses = self.loss(self.skip[:, rows] + outputs, inputs.each(self.targets, rows))  # (m, b)
         losses = (losses if self.row_weights is None else losses * self.row_weights[:, rows]).mean(dim=1)
         self.adam.zero_grad()
         losses.sum().backward()
@@ -219,12 +237,24 @@ def shrink(networks: Networks, amount: Tensor, weights: tuple[Tensor, Tensor]) -
     shrink_rows(networks.own, amount * weights[1])
 
 
-def held_out_loss(
-    networks: Networks, inputs: Inputs, targets: Tensor, loss: Loss, row_weights: Tensor
-) -> Tensor:
+def skip_values(networks: Networks, inputs: Inputs) -> Tensor:
+    """The sparse part at every row, (m, n, q)."""
+    every = torch.arange(inputs.own.shape[1], device=inputs.own.device)
+    return torch.cat([networks.skip(*inputs.rows(rows)) for rows in every.split(ROWS)], dim=1)
+
+
+def perceptron_values(networks: Networks, inputs: Inputs) -> Tensor:
+    """The perceptron at every row, (m, n, q)."""
+    every = torch.arange(inputs.own.shape[1], device=inputs.own.device)
+    return torch.cat([networks.perceptron(*inputs.rows(rows)) for rows in every.split(ROWS)], dim=1)
+
+
+def held_out_loss(networks: Networks, inputs: Inputs, targets: Tensor, loss: Loss, row_weights: Tensor) -> Tensor:
     """Mean loss over each network's rows of weight 0, (m,)."""
     out = (row_weights == 0).to(targets.dtype)
-    return (loss(networks(inputs.shared, inputs.own), targets) * out).sum(dim=1) / out.sum(dim=1)
+    every = torch.arange(targets.shape[1], device=targets.device)
+    outputs = skip_values(networks, inputs) + perceptron_values(networks, inputs)
+    return (loss(outputs, inputs.each(targets, every)) * out).sum(dim=1) / out.sum(dim=1)
 
 
 class _Best:
