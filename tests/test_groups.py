@@ -67,3 +67,24 @@ def test_a_killed_fit_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     np.testing.assert_array_equal(resumed.strengths_, expected)
     NeuralGaussianMirror(**settings, checkpoint=tmp_path).fit(x, -y)
     assert calls[4:] == [0, 1, 2], "other data must not find these pieces"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
+def test_null_groups_win_as_often_as_they_lose() -> None:
+    """200 null categorical features beside 10 true numbers: the share of wins stays within 3.3 standard errors of 1/2.
+
+    A false alarm comes once in a thousand; a share of wins above 0.66 is caught nine times in ten.
+    """
+    won = lost = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, levels = rng.standard_normal((250, 10)), rng.integers(0, 4, (250, 10))
+        one_hot = (levels[:, :, None] == np.arange(4)).reshape(250, 40).astype(float)
+        y = x.sum(axis=1) + rng.standard_normal(250)
+        groups = [*range(10), *np.repeat(np.arange(10, 20), 4)]
+        mirror = NeuralGaussianMirror(random_state=seed, steps=800, n_mirrors=1, feature_groups=groups)
+        statistics = mirror.fit(np.hstack([x, one_hot]), y).mirror_statistics_[10::4]
+        won, lost = won + int((statistics > 0).sum()), lost + int((statistics < 0).sum())
+    assert won + lost > 100
+    assert abs(won - lost) <= 3.3 * np.sqrt(won + lost), (won, lost)
