@@ -18,6 +18,7 @@ LAYERS = [
     "mirrors",
     "networks",
     "training",
+    "ensembles",
     "importance",
     "selection",
     "problems",
@@ -44,6 +45,7 @@ LAYERS = [
     "datasets",
     "cleaning",
     "trials",
+    "calibration",
     "studies",
     "plots",
     "comparison",
@@ -52,6 +54,7 @@ LAYERS = [
     "forecasts",
     "commands",
     "comparison_command",
+    "trial_command",
     "demo",
     "cli",
 ]

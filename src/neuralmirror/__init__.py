@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from neuralmirror.base import SelectionWarning
+    from neuralmirror.calibration import calibrate
     from neuralmirror.comparison import compare
     from neuralmirror.deeppink import DeepPINK
     from neuralmirror.knockoff_selectors import FixedXKnockoffs, ModelXKnockoffs
@@ -22,6 +23,7 @@ __all__ = [
     "ModelXKnockoffs",
     "NeuralGaussianMirror",
     "SelectionWarning",
+    "calibrate",
     "compare",
 ]
 
@@ -35,6 +37,7 @@ _HOMES = {
     "ModelXKnockoffs": "knockoff_selectors",
     "NeuralGaussianMirror": "selectors",
     "SelectionWarning": "base",
+    "calibrate": "calibration",
     "compare": "comparison",
 }
 

@@ -18,6 +18,7 @@ COMMANDS = {  # name: (where its function lives, what it does)
     "inspect": ("neuralmirror.commands:inspect", "Say what select would do with a file, before anything runs."),
     "report": ("neuralmirror.commands:report", "Render the report of a result again."),
     "compare": ("neuralmirror.comparison_command:compare", "Select with several methods: who selected what."),
+    "trial": ("neuralmirror.trial_command:trial", "Run selectors on data with a known truth: FDR and power."),
     "demo": ("neuralmirror.demo:demo", "Select features in a built-in example with a known truth, and compare."),
 }
 

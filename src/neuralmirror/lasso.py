@@ -146,16 +146,7 @@ def choose(
         """The option that explains most out of sample; a class by the first of its indicators."""
         if len(options) == 1:
             return options[0]
-        fitted = [
-            replace(
-                option,
-                first=option.first
-                or plain_lasso(
-                    with_squares(columns, option.degree), option.problem.codes()[:, 0], problem.covariates, n_jobs
-                ),
-            )
-            for option in options
-        ]
+        fitted = [replace(option, first=option.first or first_stage(option, columns, n_jobs)) for option in options]
         return max(fitted, key=lambda option: option.first.explained if option.first else -np.inf)
 
     start = 1 if degree is None else degree
@@ -163,6 +154,12 @@ def choose(
     if degree is None:
         choice = best([choice, replace(choice, degree=2, first=None)])
     return replace(choice, first=None) if problem.classes else choice
+
+
+def first_stage(choice: Choice, columns: Floats, n_jobs: int | None = None) -> Fit:
+    """The plain lasso of what was chosen; of several classes, that of the first indicator."""
+    problem = choice.problem
+    return plain_lasso(with_squares(columns, choice.degree), problem.codes()[:, 0], problem.covariates, n_jobs)
 
 
 def responses(problem: Problem, transform: str) -> dict[str, Floats]:
@@ -200,7 +197,7 @@ def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups, n
 
 def relevant_count(choice: Choice, n_jobs: int | None = None) -> int:
     """How many features the skip of X alone, without any noise, keeps."""
-    linear, curve = skip(replace(choice, first=None), choice.problem.x[:, :, None], n_jobs)
+    linear, curve = skip(choice, choice.problem.x[:, :, None], n_jobs)
     kept = (np.abs(linear) + np.abs(curve)).sum(axis=-1)[: choice.problem.x.shape[1]]
     return int(np.count_nonzero(kept))
 

@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 Seed = tuple[int, ...]
 
 SHRINKAGES = (1.6, 3.2)  # candidates where the shrinkage is chosen by held-out loss
+LITTLE = 0.05  # share of variance out of sample below which a sparse fit says nothing about the number of features
 HELD_OUT = 0.2  # share of the rows that the choice of the shrinkage and early stopping hold out
 
 
@@ -156,11 +157,14 @@ def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int =
     """K = ⌈5 / (fdr · s)⌉ up to `most`, for s features kept by a sparse fit of X alone.
 
     Offset 1 needs 1 / (K · fdr) discoveries, and such a fit keeps up to three times the relevant features. Where it
-    keeps none it tells nothing of their number, and 2 serves.
+    explains next to nothing it tells nothing of their number, and 2 serves.
     """
     choice = _choice(problem, problem.x[:, :, None], settings)
-    found = lasso.relevant_count(choice, settings.n_jobs)
-    return int(np.clip(np.ceil(5 / (fdr * found) - 1e-9), 1, most)) if found else 2
+    first = choice.first or lasso.first_stage(choice, problem.x, settings.n_jobs)
+    if first.explained < LITTLE:
+        return 2
+    found = max(1, lasso.relevant_count(replace(choice, first=None if problem.classes else first), settings.n_jobs))
+    return int(np.clip(np.ceil(5 / (fdr * found) - 1e-9), 1, most))
 
 
 def scaled_noise(
@@ -188,11 +192,10 @@ def fit_networks(
 
     Rows of weight 0 are held out; where none are and something is to be chosen, a fifth is, for the choice alone.
     """
-    if row_weights is None and (settings.choose_shrinkage or settings.early_stopping):
-        kept = _tensor(kept_rows(targets.shape[1], seed), settings)[None]
-    else:
-        kept = row_weights
-    kept, row_weights = (w if w is None else w.expand(len(networks), -1) for w in (kept, row_weights))
+    row_weights = None if row_weights is None else row_weights.expand(len(networks), -1)
+    kept = row_weights
+    if kept is None and (settings.choose_shrinkage or settings.early_stopping):
+        kept = _tensor(kept_rows(targets.shape[1], seed), settings).expand(len(networks), -1)
     unit = residual_size(networks, inputs, targets) if loss is squared_loss else None
 
     def run(

@@ -315,14 +315,14 @@ class NeuralGaussianMirror(ControlledSelector):
     def _mirror(self, problem: Problem, settings: Settings, seed: int, tick: Tick) -> Outcome:
         """Both algorithms, for each of the repeated draws."""
         seeds = [(seed, draw) for draw in range(_checks.check_count("n_repeats", self.n_repeats))]
-        folder = self._pieces_folder(problem, seed)
+        folder = self._pieces_folder(problem, settings.n_mirrors, seed)
         if self.scheme == "simultaneous":
             return kept(folder, "draws", Outcome, lambda: simultaneous([problem] * len(seeds), seeds, settings, tick))
         return Outcome.join(
             [kept(folder, f"draw-{s[1]}", Outcome, partial(individual, problem, s, settings, tick)) for s in seeds]
         )
 
-    def _pieces_folder(self, problem: Problem, seed: int) -> Path | None:
+    def _pieces_folder(self, problem: Problem, n_mirrors: int, seed: int) -> Path | None:
         """Where the pieces of exactly this work are kept."""
         if self.checkpoint is None:
             return None
@@ -331,7 +331,7 @@ class NeuralGaussianMirror(ControlledSelector):
             aside.add("n_repeats")
         settings = {name: value for name, value in self.get_params().items() if name not in aside}
         arrays = (problem.x, problem.y, problem.covariates)
-        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "seed": seed})
+        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "n_mirrors": n_mirrors, "seed": seed})
 
     def _group(self) -> None:
         """The first usable column of each group leads it."""

@@ -69,8 +69,8 @@ def _row(name: str, settings: dict[str, Any], tomato: Path) -> Row:
 
 def record(row: Row, method: str, seed: int, selector: ControlledSelector, sample: Sample, seconds: float) -> Record:
     """What is kept of one fit."""
-    statistics, truth = selector.mirror_statistics_, sample[2]
-    nulls = statistics[~truth]
+    truth = sample[2]
+    nulls = getattr(selector, "mirror_statistics_", np.zeros(len(truth)))[~truth]  # p-values have no signs
     return {
         "row": row.name, "method": method, "seed": seed, "fdr": row.fdr, "version": version("neuralmirror"),
         "fdp": round(false_discovery_proportion(selector.support_, truth), 5),
@@ -115,6 +115,7 @@ def run_trials(
     """Every method on every row, `replicates` times; appends to `path` what is not there yet and returns all."""
     done = {(r["row"], r["method"], r["seed"]) for r in read_records(path)}
     path.parent.mkdir(parents=True, exist_ok=True)
+    _end_last_line(path)
     with path.open("a") as file, progress("Trials", len(rows) * len(methods) * replicates, show) as tick:
         for row in rows:
             for name, make in methods.items():
@@ -139,6 +140,14 @@ def _fits(
     jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for one in jobs(delayed(run_one)(row, name, make, seed) for seed in seeds):
         yield [one]
+
+
+def _end_last_line(path: Path) -> None:
+    """A line cut off by a kill must not swallow the next record."""
+    text = path.read_text() if path.exists() else ""
+    if text and not text.endswith("\n"):
+        with path.open("a") as file:
+            file.write("\n")
 
 
 def read_records(path: Path) -> list[Record]:
