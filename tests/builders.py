@@ -13,8 +13,10 @@ def normal(rng, *shape):
     return torch.from_numpy(rng.standard_normal(shape))
 
 
-def random_networks(seed=0, m=3, shared=4, own=2, sizes=(5, 3), outputs=1, activation="tanh", skip=True):
-    """m networks with random weights and biases everywhere."""
+def random_networks(
+    seed=0, m=3, shared=4, own=2, sizes=(5, 3), outputs=1, activation="tanh", skip=True, curve=False
+):
+    """m networks with random weights and biases everywhere; `skip` and `curve` give them θ and κ."""
     rng = np.random.default_rng(seed)
     layers = [(normal(rng, m, a, b) / a**0.5, normal(rng, m, b)) for a, b in pairwise([*sizes, outputs])]
     return Networks(
@@ -25,6 +27,8 @@ def random_networks(seed=0, m=3, shared=4, own=2, sizes=(5, 3), outputs=1, activ
         skip_shared=skip * normal(rng, m, shared, outputs),
         skip_own=skip * normal(rng, m, own, outputs),
         activation=ACTIVATIONS[activation] if isinstance(activation, str) else activation,
+        curve_shared=normal(rng, m, shared, outputs) if curve else None,
+        curve_own=normal(rng, m, own, outputs) if curve else None,
     )
 
 

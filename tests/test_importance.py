@@ -16,6 +16,8 @@ from neuralmirror.networks import ACTIVATIONS
 
 SHAPES = [((5,), 1), ((4, 3), 1), ((4, 3, 2), 1), ((4, 3), 3), ((3, 2, 2), 2)]
 FINITE = st.floats(-100, 100)
+SEVERAL = arrays(float, st.tuples(st.integers(1, 5), st.integers(2, 5)), elements=st.floats(0, 100))
+CONTRASTS = ["difference", "maximum"]
 
 
 def rows_of(networks, n=6, seed=9):
@@ -63,9 +65,10 @@ def test_path_product_is_the_sum_over_all_paths(sizes, outputs):
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("curve", [False, True])
 @pytest.mark.parametrize(("sizes", "outputs"), SHAPES)
-def test_gradient_and_field_are_the_mean_and_the_rms_of_autograd_slopes(sizes, outputs, activation):
-    networks = random_networks(1, m=2, sizes=sizes, outputs=outputs, activation=activation)
+def test_gradient_and_field_are_the_mean_and_the_rms_of_autograd_slopes(sizes, outputs, curve, activation):
+    networks = random_networks(1, m=2, sizes=sizes, outputs=outputs, activation=activation, curve=curve)
     shared, own = rows_of(networks)
     slopes = slopes_by_autograd(networks, shared, own)  # (m, n, q, o)
     gradient = importance.gradient_strengths(networks, shared, own)
@@ -98,12 +101,24 @@ def test_a_constant_added_to_all_logits_changes_nothing(name):
     torch.testing.assert_close(importance.IMPORTANCES[name](networks, *inputs), before)
 
 
+def test_strengths_of_a_parabola():
+    """f(x) = θx + κ(x² − 1) has slope θ + 2κx: mean θ and mean square θ² + 4κ² where x has mean 0 and square 1."""
+    networks = random_networks(0, m=1, shared=0, own=1, sizes=(2,), curve=True).scaled(torch.zeros(1))
+    theta, kappa = networks.skip_own.item(), networks.curve_own.item()
+    x = normal(np.random.default_rng(0), 1, 50, 1)
+    x = (x - x.mean()) / x.std(correction=0)
+    strengths = {name: float(f(networks, x[0, :, :0], x)) for name, f in importance.IMPORTANCES.items()}
+    rms = np.sqrt(theta**2 + 4 * kappa**2)
+    assert strengths == pytest.approx({"field": rms, "gradient": abs(theta), "path": abs(theta)})
+
+
 @pytest.mark.parametrize("name", importance.IMPORTANCES)
-def test_strengths_do_not_depend_on_blocks_of_rows(name, monkeypatch):
-    networks = random_networks(4)
+@pytest.mark.parametrize("floats", [1, 40])
+def test_strengths_do_not_depend_on_blocks_of_rows(name, floats, monkeypatch):
+    networks = random_networks(4, outputs=2, curve=True)
     inputs = rows_of(networks, n=11)
     whole = importance.IMPORTANCES[name](networks, *inputs)
-    monkeypatch.setattr(importance, "ROWS", 3)
+    monkeypatch.setattr(importance, "FLOATS", floats)
     torch.testing.assert_close(importance.IMPORTANCES[name](networks, *inputs), whole)
 
 
@@ -138,7 +153,7 @@ def test_the_papers_statistic_is_blind_to_the_names_of_plus_and_minus(plus, minu
     assert m == -importance.paired_statistics(plus, -minus)  # a null's sign flip: M is symmetric
 
 
-@given(strengths=arrays(float, st.tuples(st.integers(1, 5), st.integers(2, 5)), elements=st.floats(0, 100)))
+@given(strengths=SEVERAL)
 @settings(deadline=None)
 def test_the_margin_is_that_of_the_winner(strengths):
     for row, m in zip(strengths, importance.mirror_statistics(strengths), strict=True):
@@ -150,8 +165,43 @@ def test_the_margin_is_that_of_the_winner(strengths):
             assert m == pytest.approx(-(first - second))
 
 
+@pytest.mark.parametrize("contrast", CONTRASTS)
 @given(strengths=arrays(float, (4, 4), elements=st.floats(0, 100)), order=st.permutations([1, 2, 3]))
 @settings(deadline=None)
-def test_the_noises_of_a_feature_are_interchangeable(strengths, order):
-    shuffled = strengths[:, [0, *order]]
-    np.testing.assert_array_equal(importance.mirror_statistics(shuffled), importance.mirror_statistics(strengths))
+def test_the_noises_of_a_feature_are_interchangeable(contrast, strengths, order):
+    one, other = (importance.mirror_statistics(s, contrast) for s in (strengths, strengths[:, [0, *order]]))
+    np.testing.assert_array_equal(one, other)
+
+
+@given(strengths=SEVERAL)
+@settings(deadline=None)
+def test_both_contrasts_have_the_same_signs(strengths):
+    difference, maximum = (importance.mirror_statistics(strengths, contrast) for contrast in CONTRASTS)
+    np.testing.assert_array_equal(np.sign(maximum), np.sign(difference))
+    assert (np.abs(maximum) >= np.abs(difference)).all()
+
+
+@given(strengths=SEVERAL)
+@settings(deadline=None)
+def test_the_maximum_is_the_strength_of_a_single_winner(strengths):
+    for row, m in zip(strengths, importance.mirror_statistics(strengths, "maximum"), strict=True):
+        winners = np.flatnonzero(row == row.max())
+        assert m == (0 if len(winners) > 1 else row[0] if winners[0] == 0 else -row.max())
+
+
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@given(pair=arrays(float, (5, 2), elements=st.floats(0, 100)))
+@settings(deadline=None)
+def test_exchanging_a_feature_with_its_noise_flips_the_statistic(contrast, pair):
+    one, other = (importance.mirror_statistics(s, contrast) for s in (pair, pair[:, ::-1]))
+    np.testing.assert_array_equal(one, -other)
+
+
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@given(row=arrays(float, 4, elements=st.floats(0, 100)), k=st.integers(1, 3))
+@settings(deadline=None)
+def test_a_statistic_keeps_its_size_when_the_feature_changes_places_with_a_noise(contrast, row, k):
+    exchanged = row.copy()
+    exchanged[[0, k]] = row[[k, 0]]
+    one, other = (importance.mirror_statistics(s, contrast) for s in (row, exchanged))
+    assert abs(one) == abs(other)

@@ -1,8 +1,11 @@
-"""The sparse linear skip: against plain solvers on explicit columns, and the symmetry of a feature's directions."""
+"""The sparse skip: against plain solvers on explicit columns, and the symmetry of a feature's directions."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
+from sklearn.linear_model import Lasso, LassoCV, LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
 
 from neuralmirror import lasso
 from neuralmirror.problems import Problem, rank_normal, standardised
@@ -20,6 +23,27 @@ def problem(seed=0, n=200, p=6, k=1, covariates=0, relevant=2, classes=0):
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
     noise = rng.standard_normal((n, p, k))
     return Problem(x, y, c, classes), np.concatenate([x[:, :, None], noise], axis=2)
+
+
+def squared_problem(seed=0, n=200, p=6, k=1):
+    """y follows the squares of the first two features and no line."""
+    q, directions = problem(seed, n, p, k)
+    noise = np.random.default_rng([seed, 1]).standard_normal(n)
+    return replace(q, y=q.x[:, 0] ** 2 + 2 * q.x[:, 1] ** 2 + 0.5 * noise), directions
+
+
+def plain(q, degree=1):
+    """The choice that leaves the response as it is."""
+    return lasso.Choice(q, "standard", degree)
+
+
+def fitted(q, directions, degree=1):
+    """θ and κ of the directions (p, K+1), and θ of the covariates (c,)."""
+    linear, curve = lasso.skip(plain(q, degree), directions)
+    _, p, each = directions.shape
+    assert not curve[p * each :].any()  # covariates have no squares
+    theta, kappa = (part[: p * each, 0].reshape(p, each) for part in (linear, curve))
+    return theta, kappa, linear[p * each :, 0]
 
 
 def objective(columns, y, theta, penalty, weights):
@@ -44,64 +68,101 @@ def test_the_share_explained_is_out_of_sample():
     assert fit.explained < 0.3  # more columns than rows: in sample it could be 1
 
 
+@pytest.mark.parametrize("end", [1.0, 0.1, 1e-3])
+def test_the_path_is_followed_until_the_error_turns(end):
+    """The penalty is a minimum of the error over the whole path, however little noise there is."""
+    rng = np.random.default_rng(0)
+    columns = rng.standard_normal((120, 8))
+    y = columns[:, 0] + end * rng.standard_normal(120)
+    fit = lasso.cross_validated_lasso(columns, y, np.ones(8))
+    largest = np.abs(columns.T @ (y - y.mean())).max() / 120
+    folds = KFold(5, shuffle=True, random_state=0)
+    whole = LassoCV(alphas=largest * np.geomspace(1, 1e-3, 60), cv=folds).fit(columns, y)
+    best = 1 - whole.mse_path_.mean(axis=1).min() / y.var()
+    assert fit.explained == pytest.approx(best, abs=0.01)
+    assert fit.penalty <= largest * 1.0001
+
+
 @pytest.mark.parametrize("k", [1, 3])
-def test_column_weights_are_shared_by_the_directions_of_a_feature(k):
-    coefficients = np.random.default_rng(0).standard_normal((5, k + 1))
-    weights = lasso.adaptive_column_weights(coefficients)
-    sizes = np.abs(coefficients).sum(axis=1)
-    np.testing.assert_allclose(weights, np.sqrt(sizes / sizes.max() + lasso.FLOOR)[:, None].repeat(k + 1, axis=1))
-    shuffled = lasso.adaptive_column_weights(coefficients[:, ::-1] * -1)
-    np.testing.assert_allclose(shuffled, weights)
+@pytest.mark.parametrize("degree", [1, 2])
+def test_column_weights_are_shared_by_the_columns_of_a_feature(k, degree):
+    coefficients = np.random.default_rng(0).standard_normal((degree, 5, k + 1))
+    groups = np.tile(np.arange(5).repeat(k + 1), degree)
+    weights = lasso.group_weights(coefficients.ravel(), groups).reshape(coefficients.shape)
+    sizes = np.abs(coefficients).sum(axis=(0, 2))
+    expected = np.sqrt(sizes / sizes.max() + lasso.FLOOR)[None, :, None]
+    np.testing.assert_allclose(weights, np.broadcast_to(expected, weights.shape))
+    turned = lasso.group_weights(-coefficients[:, :, ::-1].ravel(), groups)
+    np.testing.assert_allclose(turned, weights.ravel())
 
 
 def test_column_weights_of_an_empty_first_stage_are_equal():
-    weights = lasso.adaptive_column_weights(np.zeros((4, 2)))
+    weights = lasso.group_weights(np.zeros(8), np.arange(4).repeat(2))
     assert len(np.unique(weights)) == 1
     assert (weights > 0).all()
 
 
+def test_every_adaptive_stage_starts_from_the_weights_of_the_one_before():
+    seen = []
+
+    def solve(stage, weights):
+        seen.append((stage, weights))
+        return np.full(4, float(stage))
+
+    groups = np.array([0, 0, 1, 1])
+    last = lasso.adaptive_lasso(solve, np.array([3.0, 0, 0, 1]), groups)
+    assert [stage for stage, _ in seen] == list(range(1, lasso.STAGES + 1))
+    np.testing.assert_allclose(seen[0][1], lasso.group_weights(np.array([3.0, 0, 0, 1]), groups))
+    np.testing.assert_allclose(seen[1][1], np.sqrt(1 + lasso.FLOOR))
+    np.testing.assert_array_equal(last, lasso.STAGES)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("k", [1, 2])
-def test_exchanging_the_directions_of_a_feature_exchanges_their_coefficients(k):
-    q, directions = problem(k=k)
+def test_exchanging_the_directions_of_a_feature_exchanges_their_coefficients(k, degree):
+    q, directions = (problem if degree == 1 else squared_problem)(k=k)
     order = np.roll(np.arange(k + 1), 1)
     turned = directions.copy()
     turned[:, 1] = directions[:, 1][:, order]
-    before, _ = lasso.pair_adaptive_lasso(directions, q.y, q.covariates)
-    after, _ = lasso.pair_adaptive_lasso(turned, q.y, q.covariates)
-    before[1] = before[1][order]
-    np.testing.assert_allclose(after, before, atol=SOLVER)
+    before, after = fitted(q, directions, degree), fitted(q, turned, degree)
+    for one, other in zip(before, after, strict=True):
+        if len(one):  # there are no covariates
+            one[1] = one[1][order]
+        np.testing.assert_allclose(other, one, atol=SOLVER)
 
 
 def test_mirrored_noise_changes_only_signs():
     q, directions = problem()
-    before, _ = lasso.pair_adaptive_lasso(directions, q.y, q.covariates)
-    after, _ = lasso.pair_adaptive_lasso(directions * [1.0, -1.0], q.y, q.covariates)
+    before, _, _ = fitted(q, directions)
+    after, _, _ = fitted(q, directions * [1.0, -1.0])
     np.testing.assert_allclose(after, before * [1, -1], atol=SOLVER)
 
 
 def test_the_adaptive_lasso_is_sparse_and_nearly_unbiased():
     q, directions = problem(n=1000, p=20)
-    theta, _ = lasso.pair_adaptive_lasso(directions, q.y, q.covariates)
+    theta, kappa, _ = fitted(q, directions)
     np.testing.assert_allclose(theta[:2, 0], [1, 2], atol=0.15)  # four standard errors of √(1/1000), and some bias
     assert np.mean(theta[2:] == 0) > 0.7
+    assert not kappa.any()
 
 
 def test_covariates_are_not_penalised():
     q, directions = problem(n=400, covariates=2)
-    theta, gamma = lasso.pair_adaptive_lasso(directions, q.y, q.covariates)
+    theta, _, gamma = fitted(q, directions)
     rest = q.y - np.tensordot(directions, theta, axes=2)
     np.testing.assert_allclose(gamma, LinearRegression().fit(q.covariates, rest).coef_, atol=SOLVER)
 
 
-def test_a_strong_covariate_does_not_cost_the_features_their_coefficients():
+@pytest.mark.parametrize("degree", [1, 2])
+def test_a_strong_covariate_does_not_cost_the_features_their_coefficients(degree):
     """Unpenalised means: a covariate that explains almost all of y leaves the penalty of the features as it is."""
-    q, directions = problem(n=1000, covariates=1)
-    loud = q.y + 1000 * q.covariates[:, 0]
-    for y in (q.y, loud):
-        theta, _ = lasso.pair_adaptive_lasso(directions, y, q.covariates)
+    q, directions = problem(n=1000, p=4, covariates=1)
+    for y in (q.y, q.y + 1000 * q.covariates[:, 0]):
+        loud = replace(q, y=y)
+        theta, _, _ = fitted(loud, directions, degree)
         np.testing.assert_allclose(theta[:2, 0], [1, 2], atol=0.15)
-        _, own = lasso.individual_lassos(q.x, directions[..., 1:], y, q.covariates)
-        np.testing.assert_allclose(own[:2, 0], [1, 2], atol=0.15)
+        _, own = lasso.individual_lassos(plain(loud, degree), directions[..., 1:], y)
+        np.testing.assert_allclose(own.linear[:2, 0], [1, 2], atol=0.15)
 
 
 def test_least_squares_beside_covariates():
@@ -112,48 +173,147 @@ def test_least_squares_beside_covariates():
     np.testing.assert_array_equal(lasso.beside(q.covariates[:, :0], q.x)[1], q.x)
 
 
-def explicit_lasso(columns, y, j, k, first, second):
-    """Both stages of the j-th lasso by a plain solver: the own pair's columns share one weight."""
-    plain = Lasso(alpha=first.penalty, tol=1e-10, max_iter=100_000).fit(columns, y).coef_
-    own = [j, *range(columns.shape[1] - k, columns.shape[1])]
-    sizes = np.abs(plain)
-    sizes[own] = sizes[own].sum()
-    weights = lasso.adaptive_column_weights(sizes[:, None])[:, 0]
-    theta = Lasso(alpha=second.penalty, tol=1e-10, max_iter=100_000).fit(columns * weights, y).coef_ * weights
-    return theta, own
+# ---- squares ----
 
 
+def test_coefficients_of_standardised_squares_are_those_of_the_skip():
+    """Σ θx + κ(x² − 1) differs by a constant from the columns times their coefficients."""
+    rng = np.random.default_rng(0)
+    columns = np.hstack([2 * rng.standard_normal((50, 3)) + 1, rng.choice([-1.0, 1.0], (50, 1))])
+    coefficients = rng.standard_normal(8)
+    linear, curve = lasso.as_skip(coefficients, columns)
+    difference = columns @ linear + (columns**2 - 1) @ curve - lasso.with_squares(columns, 2) @ coefficients
+    np.testing.assert_allclose(difference, difference.mean())
+    straight, none = lasso.as_skip(coefficients[:4], columns)
+    np.testing.assert_array_equal(straight, coefficients[:4])
+    assert not none.any()
+    np.testing.assert_array_equal(lasso.with_squares(columns, 1), columns)
+
+
+def test_a_quadratic_skip_finds_squares():
+    q, directions = squared_problem(n=1000)
+    theta, kappa, _ = fitted(q, directions, degree=2)
+    np.testing.assert_allclose(kappa[:2, 0], [1, 2], atol=0.1)
+    assert np.abs(kappa[2:]).max() < 0.1
+    assert np.abs(theta).max() < 0.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_squares_enter_where_they_predict_better(seed):
+    q, directions = squared_problem(seed)
+    assert lasso.choose(q, directions, "standard").degree == 2
+
+
+def test_squares_stay_out_of_a_straight_truth():
+    """Twice as many columns and nothing to find in them cost precision, as a rule; the rest is a matter of a hair."""
+    shares = []
+    for seed in range(8):
+        q, directions = problem(seed, n=150, p=10)
+        columns = directions.reshape(150, -1)
+        fits = [lasso.plain_lasso(lasso.with_squares(columns, d), standardised(q.y), q.covariates) for d in (1, 2)]
+        shares.append([fit.explained for fit in fits])
+        assert lasso.choose(q, directions, "standard").degree == 1 + np.argmax(shares[-1])
+    gains = np.diff(shares)
+    assert np.median(gains) < 0
+    assert gains.max() < 0.01
+
+
+def test_questions_that_are_not_open_are_not_asked(monkeypatch):
+    q, directions = problem()
+    monkeypatch.setattr(lasso, "cross_validated_lasso", lambda *_: pytest.fail("a lasso was fitted"))
+    for degree in (1, 2):
+        choice = lasso.choose(q, directions, "rank", degree)
+        assert (choice.degree, choice.transform, choice.first) == (degree, "rank", None)
+
+
+def test_the_choice_treats_the_directions_alike():
+    q, directions = squared_problem()
+    one, other = (lasso.choose(q, d) for d in (directions, directions[:, :, ::-1]))
+    assert (one.degree, one.transform) == (other.degree, other.transform)
+
+
+def test_the_fit_of_the_choice_is_the_first_stage():
+    q, directions = squared_problem()
+    choice = lasso.choose(q, directions)
+    assert choice.first is not None
+    for one, other in zip(*(lasso.skip(c, directions) for c in (choice, replace(choice, first=None))), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_the_count_of_relevant_features(degree):
+    """Every strong feature is counted once, however many of its columns are kept, and covariates are not."""
+    q, _ = problem(n=300, relevant=6, covariates=2)
+    curved = replace(q, y=q.y + (q.x**2).sum(axis=1))
+    assert lasso.relevant_count(plain(curved, degree)) == 6
+    nothing, _ = problem(n=300, relevant=0, covariates=2)
+    assert lasso.relevant_count(plain(nothing, degree)) < 6
+
+
+# ---- individual mirrors ----
+
+
+def explicit_lasso(columns, y, groups, stages):
+    """All stages of one lasso by a plain solver."""
+
+    def solve(stage, weights):
+        model = Lasso(alpha=stages[stage].penalty, tol=1e-10, max_iter=100_000)
+        return model.fit(columns * weights, y).coef_ * weights
+
+    return lasso.adaptive_lasso(solve, solve(0, np.ones(columns.shape[1])), groups)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize("k", [1, 2])
-def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k):
+def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k, degree):
     """Shared inner products and a warm start change nothing but speed."""
-    q, directions = problem(k=k)
-    noise = directions[..., 1:]
-    shared, own = lasso.individual_lassos(q.x, noise, q.y, q.covariates)
-    first = lasso.cross_validated_lasso(q.x, q.y, np.ones(6))
-    weights = lasso.adaptive_column_weights(first.coefficients[:, None])[:, 0]
-    second = lasso.cross_validated_lasso(q.x, q.y, weights)
+    q, directions = (problem if degree == 1 else squared_problem)(k=k)
+    noise, x = directions[..., 1:], lasso.with_squares(q.x, degree)
+    shared, own = lasso.individual_lassos(plain(q, degree), noise, q.y)
+    features = np.tile(np.arange(6), degree)
+    stages = [lasso.cross_validated_lasso(x, q.y, np.ones(6 * degree))]
+    for _ in range(lasso.STAGES):
+        weights = lasso.group_weights(stages[-1].coefficients, features)
+        stages.append(lasso.cross_validated_lasso(x, q.y, weights))
     for j in range(6):
-        theta, places = explicit_lasso(np.hstack([q.x, noise[:, j]]), q.y, j, k, first, second)
-        np.testing.assert_allclose(own[j], theta[places], atol=SOLVER)
+        columns = np.hstack([x, lasso.with_squares(noise[:, j], degree)])
+        theta = explicit_lasso(columns, q.y, np.append(features, np.full(k * degree, j)), stages)
+        common, mine = lasso.as_skip(theta[: 6 * degree], q.x), lasso.as_skip(theta[6 * degree :], noise[:, j])
         others = np.delete(np.arange(6), j)
-        np.testing.assert_allclose(shared[j, others], theta[others], atol=SOLVER)
-        assert shared[j, j] == 0  # the own pair carries X_j
+        for part in range(2):
+            np.testing.assert_allclose(own[part][j], np.append(common[part][j], mine[part]), atol=SOLVER)
+            np.testing.assert_allclose(shared[part][j, others], common[part][others], atol=SOLVER)
+            assert shared[part][j, j] == 0  # the own pair carries X_j
 
 
 def test_individual_lassos_are_close_to_their_common_solution():
     """K columns of noise among many change little: both relevant features keep their coefficients."""
     q, directions = problem(n=500)
-    shared, own = lasso.individual_lassos(q.x, directions[..., 1:], q.y, q.covariates)
-    np.testing.assert_allclose(own[:2, 0], [1, 2], atol=0.2)
-    np.testing.assert_allclose(shared[2:, 0], 1, atol=0.2)
-    assert np.abs(own[:, 1]).max() < 0.15
+    shared, own = lasso.individual_lassos(plain(q), directions[..., 1:], q.y)
+    np.testing.assert_allclose(own.linear[:2, 0], [1, 2], atol=0.2)
+    np.testing.assert_allclose(shared.linear[2:, 0], 1, atol=0.2)
+    assert np.abs(own.linear[:, 1]).max() < 0.15
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_individual_lassos_leave_covariates_unpenalised(degree):
+    q, directions = problem(n=300, covariates=2)
+    shared, own = lasso.individual_lassos(plain(q, degree), directions[..., 1:], q.y)
+    assert shared.linear.shape == shared.curve.shape == (6, 8)
+    assert not shared.curve[:, 6:].any()
+    for j in range(6):
+        skip = q.x @ shared.linear[j, :6] + (q.x**2) @ shared.curve[j, :6]
+        skip += directions[:, j] @ own.linear[j] + directions[:, j] ** 2 @ own.curve[j]
+        expected = LinearRegression().fit(q.covariates, q.y - skip).coef_
+        np.testing.assert_allclose(shared.linear[j, 6:], expected, atol=SOLVER)
 
 
 def test_individual_lassos_do_not_depend_on_workers():
     q, directions = problem()
-    one, two = (lasso.individual_lassos(q.x, directions[..., 1:], q.y, q.covariates, n_jobs=jobs) for jobs in (1, 2))
-    for a, b in zip(one, two, strict=True):
-        np.testing.assert_array_equal(a, b)
+    for one, two in zip(
+        *(lasso.individual_lassos(plain(q, 2), directions[..., 1:], q.y, n_jobs=jobs) for jobs in (1, 2)), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
 
 
 # ---- the response ----
@@ -163,37 +323,39 @@ def test_individual_lassos_do_not_depend_on_workers():
 def test_the_transform_that_a_lasso_predicts_best_is_taken(bend, expected):
     q, directions = problem(n=400)
     values = bend(3 * q.x[:, 0] + 0.1 * q.y)
-    chosen, name, _ = lasso.choose_transform(Problem(q.x, values, q.covariates), directions, "auto")
+    choice = lasso.choose(Problem(q.x, values, q.covariates), directions, "auto", degree=1)
     if expected == "rank":
-        assert name == "rank"
+        assert choice.transform == "rank"
     transforms = {"rank": rank_normal(values), "standard": standardised(values)}
-    np.testing.assert_allclose(chosen.y, transforms[name])
+    np.testing.assert_allclose(choice.problem.y, transforms[choice.transform])
 
 
 @pytest.mark.parametrize("name", ["rank", "standard"])
 def test_a_named_transform_is_applied(name):
     q, directions = problem()
-    chosen, used, _ = lasso.choose_transform(q, directions, name)
-    assert used == name
-    np.testing.assert_allclose(chosen.y, {"rank": rank_normal, "standard": standardised}[name](q.y))
+    choice = lasso.choose(q, directions, name)
+    assert choice.transform == name
+    np.testing.assert_allclose(choice.problem.y, {"rank": rank_normal, "standard": standardised}[name](q.y))
 
 
-def test_classes_are_left_as_they_are():
-    q, directions = problem(classes=3)
-    chosen, name, _ = lasso.choose_transform(q, directions, "auto")
-    assert name == "none"
-    np.testing.assert_array_equal(chosen.y, q.y)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_are_left_as_they_are(classes):
+    q, directions = problem(classes=classes)
+    choice = lasso.choose(q, directions, "auto")
+    assert choice.transform == "none"
+    np.testing.assert_array_equal(choice.problem.y, q.y)
 
 
+@pytest.mark.parametrize("degree", [1, 2])
 @pytest.mark.parametrize(("classes", "outputs"), [(0, 1), (2, 1), (3, 3)])
-def test_skips_have_one_column_per_output(classes, outputs):
-    q, directions = problem(classes=classes, covariates=1)
-    theta, gamma = lasso.skip(q, directions)
-    assert theta.shape == (6, 2, outputs)
-    assert gamma.shape == (1, outputs)
-    shared, own = lasso.individual_skips(q, directions[..., 1:])
-    assert shared.shape == (6, 7, outputs)
-    assert own.shape == (6, 2, outputs)
+def test_skips_have_one_column_per_output(classes, outputs, degree):
+    q, directions = problem(n=60, classes=classes, covariates=1)
+    for part in lasso.skip(plain(q, degree), directions):
+        assert part.shape == (6 * 2 + 1, outputs)
+    shared, own = lasso.individual_skips(plain(q, degree), directions[..., 1:])
+    for part in range(2):
+        assert shared[part].shape == (6, 7, outputs)
+        assert own[part].shape == (6, 2, outputs)
 
 
 def test_scores_become_logits_of_the_right_length():

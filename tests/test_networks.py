@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from builders import normal, random_networks
-from neuralmirror.networks import ACTIVATIONS, hidden_sizes, initial_layers, initial_rows
+from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 
 FORMULAS = {
     "relu": lambda t: np.maximum(t, 0),
@@ -15,23 +15,34 @@ FORMULAS = {
 }
 
 
+def rows(networks, n=7):
+    """Random inputs (n, s) and (m, n, o) that fit the networks."""
+    rng = np.random.default_rng(1)
+    m, o, _ = networks.own.shape
+    return normal(rng, n, len(networks.shared)), normal(rng, m, n, o)
+
+
 def one_network(networks, i, shared, own, activation):
-    """f(x) = xᵀθ + MLP(x) of network i, all of its inputs side by side in one matrix."""
+    """f(x) = Σ θx + κ(x² − 1) + MLP(x) of network i, all of its inputs side by side in one matrix."""
     x = np.hstack([shared, own[i]])
     weights = np.vstack([networks.shared[:, i], networks.own[i]])
     theta = np.vstack([networks.skip_shared[i], networks.skip_own[i]])
     hidden = x @ weights + networks.bias[i].numpy()
     for weight, bias in networks.layers:
         hidden = activation(hidden) @ weight[i].numpy() + bias[i].numpy()
-    return hidden + x @ theta
+    if networks.curve_own is None:
+        return hidden + x @ theta
+    return hidden + x @ theta + (x**2 - 1) @ np.vstack([networks.curve_shared[i], networks.curve_own[i]])
 
 
 @pytest.mark.parametrize("activation", FORMULAS)
+@pytest.mark.parametrize("curve", [False, True])
 @pytest.mark.parametrize(
     ("shared", "sizes", "outputs"), [(4, (5, 3), 1), (0, (6,), 1), (4, (5, 4, 3), 3), (1, (2, 2, 2, 2), 2)]
 )
-def test_a_batch_is_its_networks_one_by_one(activation, shared, sizes, outputs):
-    networks = random_networks(0, m=3, shared=shared, sizes=sizes, outputs=outputs, activation=activation)
+def test_a_batch_is_its_networks_one_by_one(activation, curve, shared, sizes, outputs):
+    shape = {"shared": shared, "sizes": sizes, "outputs": outputs, "activation": activation, "curve": curve}
+    networks = random_networks(0, m=3, **shape)
     rng = np.random.default_rng(1)
     x, own = normal(rng, 7, shared), normal(rng, 3, 7, 2)
     together = networks(x, own)
@@ -46,25 +57,64 @@ def test_every_activation_is_tested():
 
 
 def test_the_function_is_the_skip_plus_the_perceptron():
-    networks = random_networks()
-    rng = np.random.default_rng(1)
-    x, own = normal(rng, 7, 4), normal(rng, 3, 7, 2)
-    torch.testing.assert_close(networks(x, own), networks.linear(x, own) + networks.perceptron(x, own))
+    networks = random_networks(curve=True)
+    x, own = rows(networks)
+    torch.testing.assert_close(networks(x, own), networks.skip(x, own) + networks.perceptron(x, own))
     torch.testing.assert_close(networks.perceptron(x, own), networks.after_first(networks.preactivation(x, own)))
 
 
 def test_copies_do_not_share_memory():
-    networks = random_networks()
+    networks = random_networks(curve=True)
     copy = networks.to("cpu")
-    for tensor in copy.parameters():
+    for tensor in copy._tensors():
         tensor.zero_()
-    assert all(bool(tensor.any()) for tensor in networks.parameters())
+    assert all(bool(tensor.any()) for tensor in networks._tensors())
+
+
+def test_only_the_perceptron_is_scaled():
+    networks = random_networks(curve=True)
+    x, own = rows(networks)
+    factor = torch.tensor([0.0, 0.5, 2.0], dtype=torch.float64)
+    scaled = networks.scaled(factor)
+    torch.testing.assert_close(scaled.perceptron(x, own), factor[:, None, None] * networks.perceptron(x, own))
+    torch.testing.assert_close(scaled.skip(x, own), networks.skip(x, own), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("curve", [False, True])
+def test_selected_networks_are_those_of_the_batch(curve):
+    networks = random_networks(m=4, outputs=2, curve=curve)
+    x, own = rows(networks)
+    index = torch.tensor([2, 0, 2])
+    torch.testing.assert_close(networks.select(index)(x, own[index]), networks(x, own)[index])
+
+
+@pytest.mark.parametrize("curve", [False, True])
+def test_batches_side_by_side_are_one_batch(curve):
+    parts = [random_networks(seed, m=m, curve=curve) for seed, m in enumerate([2, 1, 3])]
+    x, own = rows(random_networks(m=6))
+    expected = torch.cat([part(x, own[i : i + len(part)]) for part, i in zip(parts, [0, 2, 3], strict=True)])
+    torch.testing.assert_close(Networks.cat(parts)(x, own), expected)
+
+
+@pytest.mark.parametrize("sizes", [(5,), (4, 3), (4, 3, 2)])
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_joined_networks_predict_the_sum_of_their_members(sizes, outputs, members):
+    """Networks m apart see the same inputs and add up their perceptrons; the skip counts once."""
+    networks = random_networks(m=2 * members, sizes=sizes, outputs=outputs, curve=True)
+    x, own = rows(random_networks(m=2))
+    joined = networks.joined(members)
+    assert len(joined) == 2
+    each = networks.perceptron(x, own.repeat(members, 1, 1)).unflatten(0, (members, 2))
+    torch.testing.assert_close(joined.perceptron(x, own), each.sum(dim=0))
+    torch.testing.assert_close(joined.skip(x, own), networks.select(torch.arange(2)).skip(x, own))
 
 
 def test_the_skip_is_not_trained():
-    networks = random_networks()
+    networks = random_networks(curve=True)
     trained = {id(tensor) for tensor in networks.parameters()}
-    assert {id(networks.skip_own), id(networks.skip_shared)}.isdisjoint(trained)
+    fixed = (networks.skip_own, networks.skip_shared, networks.curve_own, networks.curve_shared)
+    assert trained.isdisjoint(map(id, fixed))
     assert len(trained) == 3 + 2 * len(networks.layers)
 
 

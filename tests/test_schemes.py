@@ -5,16 +5,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from builders import normal, random_networks, simultaneous_inputs
 from neuralmirror import lasso, mirrors
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.schemes import SHRINKAGES, Outcome, Settings, chunk_count, individual, kept_rows, simultaneous
+from neuralmirror.schemes import (
+    SHRINKAGES,
+    Outcome,
+    Settings,
+    chunk_count,
+    individual,
+    kept_rows,
+    mirrors_needed,
+    residual_size,
+    simultaneous,
+)
 from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.training import Recipe
 
 SEED = (7, 0)
-QUICK = Settings(recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard")
+QUICK = Settings(
+    recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=1
+)
+CURVED = replace(QUICK, degree=2, n_networks=3)  # squares in the skip, and networks that hold out rows
+VARIANTS = {"plain": QUICK, "curved": CURVED, "bare": replace(QUICK, skip=False)}
 SCHEMES = {
     "simultaneous": lambda q, s, seed=SEED: simultaneous([q], [seed], s),
     "individual": lambda q, s, seed=SEED: individual(q, seed, s),
@@ -76,22 +91,22 @@ def test_a_seed_fixes_the_result(scheme, coordinates):
 # ---- laws ----
 
 
-@pytest.mark.parametrize("skip", [True, False])
-def test_permuted_features_have_permuted_strengths(scheme, skip):
-    q, order = problem(), np.array([4, 2, 0, 5, 1, 3])
-    settings = replace(QUICK, skip=skip)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_permuted_features_have_permuted_strengths(scheme, variant):
+    q, order, settings = problem(), np.array([4, 2, 0, 5, 1, 3]), VARIANTS[variant]
     strengths = scheme(q, settings).strengths
     moved = scheme(q.columns(order), settings).strengths
     # Sums run in another order, and the lasso's coordinate descent stops at its tolerance.
-    np.testing.assert_allclose(moved, strengths[:, order], rtol=1e-2, atol=5e-3 if skip else 1e-5)
+    np.testing.assert_allclose(moved, strengths[:, order], rtol=1e-2, atol=5e-3 if settings.skip else 1e-5)
 
 
-def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, monkeypatch):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, variant, monkeypatch):
     """Z → −Z, with the starting rows of the noise turned too, in the coordinates of the directions."""
     from neuralmirror import schemes
 
-    q = problem()
-    before = scheme(q, QUICK).strengths
+    q, settings = problem(), VARIANTS[variant]
+    before = scheme(q, settings).strengths
     noise, rows = mirrors.draw_noise, schemes.initial_rows
 
     def turned_rows(generators, directions, width):
@@ -102,15 +117,16 @@ def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, monkeypatch):
 
     monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
     monkeypatch.setattr(schemes, "initial_rows", turned_rows)
-    np.testing.assert_allclose(scheme(q, QUICK).strengths, before, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(scheme(q, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 
-def test_exchanging_the_rows_of_a_pair_leaves_the_statistics(scheme, monkeypatch):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_exchanging_the_rows_of_a_pair_leaves_the_statistics(scheme, variant, monkeypatch):
     """The same in the paper's coordinates, where Z → −Z exchanges w⁺ and w⁻."""
     from neuralmirror import schemes
 
-    q = problem()
-    settings = replace(QUICK, recipe=replace(QUICK.recipe, coordinates="pair"))
+    q, settings = problem(), VARIANTS[variant]
+    settings = replace(settings, recipe=replace(settings.recipe, coordinates="pair"))
     before = scheme(q, settings).strengths
     noise, rows = mirrors.draw_noise, schemes.initial_rows
     monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
@@ -141,15 +157,20 @@ def test_before_any_learning_noise_wins_as_often_as_the_feature():
 # ---- individual mirrors: chunks and workers ----
 
 
-@pytest.mark.parametrize("options", [{}, {"early_stopping": True}, {"skip": False}, {"n_mirrors": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"early_stopping": True}, {"skip": False}, {"n_mirrors": 2}, {"degree": 2, "n_networks": 3}],
+    ids=str,
+)
 def test_chunks_do_not_change_individual_mirrors(options):
     """One network at a time equals all at once, to float tolerance."""
     q, settings = problem(), replace(QUICK, **options)
     one_by_one = replace(settings, memory=1)
     assert chunk_count(q, settings) == 1
     assert chunk_count(q, one_by_one) == 6
-    together, separately = (individual(q, SEED, s).strengths for s in (settings, one_by_one))
-    np.testing.assert_allclose(separately, together, rtol=1e-4, atol=1e-6)
+    together, separately = (individual(q, SEED, s) for s in (settings, one_by_one))
+    np.testing.assert_allclose(separately.strengths, together.strengths, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(separately.curve, together.curve, rtol=1e-4)
 
 
 def test_chunks_shrink_with_the_budget():
@@ -160,19 +181,24 @@ def test_chunks_shrink_with_the_budget():
     assert max(counts) == q.x.shape[1]
 
 
-def test_workers_do_not_change_the_result(scheme):
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_workers_do_not_change_the_result(scheme, variant):
     q = problem()
-    one, two = (scheme(q, replace(QUICK, n_jobs=jobs)).strengths for jobs in (1, 2))
+    one, two = (scheme(q, replace(VARIANTS[variant], n_jobs=jobs)).strengths for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
-def test_draws_in_one_batch_equal_draws_alone():
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_draws_in_one_batch_equal_draws_alone(variant):
     """Several seeds, or several problems, are trained as one batch; each gives what it gives by itself."""
     problems, seeds = [problem(0), problem(1)], [(7, 0), (7, 0)]
-    together = simultaneous(problems, seeds, QUICK).strengths
+    together = simultaneous(problems, seeds, VARIANTS[variant])
     for i in range(2):
-        alone = simultaneous([problems[i]], [seeds[i]], QUICK).strengths
-        np.testing.assert_allclose(together[i], alone[0], rtol=1e-3, atol=1e-5)
+        alone, draw = simultaneous([problems[i]], [seeds[i]], VARIANTS[variant]), together.draw(i)
+        np.testing.assert_allclose(draw.strengths, alone.strengths, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(draw.curve, alone.curve, rtol=1e-3)
+        np.testing.assert_array_equal(draw.scales, alone.scales)
+        assert draw.choices == alone.choices
 
 
 def test_outcomes_join_along_draws():
@@ -181,6 +207,9 @@ def test_outcomes_join_along_draws():
     joined = Outcome.join(parts)
     assert joined.strengths.shape == (2, 6, 2)
     np.testing.assert_array_equal(joined.strengths[1], parts[1].strengths[0])
+    for i, part in enumerate(parts):
+        np.testing.assert_array_equal(joined.draw(i).strengths, part.strengths)
+        assert joined.draw(i).choices == part.choices
 
 
 # ---- choices by held-out loss ----
@@ -194,9 +223,10 @@ def test_a_fifth_of_the_rows_is_held_out(n):
         assert 1 <= (~kept).sum() <= 0.2 * n + 0.5
 
 
-@pytest.mark.parametrize("options", [{"choose_shrinkage": True}, {"early_stopping": True}])
-def test_choices_by_held_out_loss_run_in_both_schemes(scheme, options):
-    outcome = scheme(problem(n=40), replace(QUICK, **options))
+@pytest.mark.parametrize("n_networks", [1, 3])
+@pytest.mark.parametrize("options", [{"choose_shrinkage": True}, {"early_stopping": True}], ids=str)
+def test_choices_by_held_out_loss_run_in_both_schemes(scheme, options, n_networks):
+    outcome = scheme(problem(n=40), replace(QUICK, n_networks=n_networks, **options))
     assert np.isfinite(outcome.strengths).all()
 
 
@@ -218,7 +248,134 @@ def test_the_shrinkage_of_the_lowest_held_out_loss_is_taken(monkeypatch):
     assert used[-1] == (SHRINKAGES[int(np.argmin([float(loss.mean()) for loss in losses]))], False)
 
 
+def test_networks_that_hold_out_rows_choose_the_shrinkage_by_them(monkeypatch):
+    """A judge is fitted by each candidate; the members follow the best one's, which the outcome names."""
+    from neuralmirror import schemes
+
+    used, train = [], schemes.train
+
+    def spy(networks, inputs, targets, loss, recipe, rng, **options):
+        used.append((recipe.shrinkage, len(networks)))
+        return train(networks, inputs, targets, loss, recipe, rng, **options)
+
+    monkeypatch.setattr(schemes, "train", spy)
+    q = problem(n=300, p=3)
+    settings = replace(QUICK, recipe=Recipe(steps=150), n_networks=3, choose_shrinkage=True, skip=False)
+    outcome = simultaneous([q], [SEED], settings)
+    assert used[: len(SHRINKAGES)] == [(shrinkage, 1) for shrinkage in SHRINKAGES]
+    (chosen,) = outcome.choices["shrinkage"]
+    assert used[len(SHRINKAGES) :] == [(float(chosen), 3)]
+
+
+# ---- how much of the networks is believed ----
+
+
+def straight(seed=0, n=150, p=6):
+    """Six clear linear features and little noise: nothing is left for a perceptron."""
+    rng = np.random.default_rng(seed)
+    x = standardised(rng.standard_normal((n, p)))
+    return Problem(x, standardised(x @ np.linspace(1, 2, p) + 0.5 * rng.standard_normal(n)), np.empty((n, 0)))
+
+
+def product(seed=0, n=300, p=6):
+    """Only a perceptron sees a product."""
+    rng = np.random.default_rng(seed)
+    x = standardised(rng.standard_normal((n, p)))
+    return Problem(x, standardised(x[:, 0] * x[:, 1] + 0.1 * rng.standard_normal(n)), np.empty((n, 0)))
+
+
+def believed(outcome):
+    return float(outcome.choices["belief"][0])
+
+
+def test_a_perceptron_is_believed_where_it_predicts(scheme):
+    settings = replace(QUICK, n_networks=3, hidden=(30,), recipe=Recipe(steps=400, learning_rate=1e-2, shrinkage=0.8))
+    outcome = scheme(product(), settings)
+    assert believed(outcome) > 0.5
+    assert set(np.argsort(outcome.strengths[0, :, 0])[-2:]) == {0, 1}
+    assert believed(scheme(straight(), settings)) < 0.5
+
+
+def test_where_the_networks_are_not_believed_the_skip_decides_alone(scheme, monkeypatch):
+    """Individual mirrors then train no perceptron; simultaneous ones keep a trace of it, to rank silent features."""
+    from neuralmirror import ensembles
+
+    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)
+    q = straight()
+    outcome = scheme(q, replace(QUICK, n_networks=3))
+    assert believed(outcome) == 0
+    long = scheme(q, replace(QUICK, n_networks=3, recipe=Recipe(steps=60)))
+    np.testing.assert_allclose(long.strengths, outcome.strengths, atol=10 * ensembles.LEAST_BELIEF)
+
+
+def test_one_network_is_always_believed(scheme):
+    assert believed(scheme(straight(), QUICK)) == 1
+
+
+@pytest.mark.parametrize("n_networks", [1, 3])
+def test_the_size_of_the_response_does_not_matter(scheme, n_networks):
+    q, settings = problem(), replace(QUICK, n_networks=n_networks)
+    for name in ("standard", "rank"):
+        one, other = (scheme(replace(q, y=y), replace(settings, transform=name)) for y in (q.y, 1e3 * q.y + 7))
+        np.testing.assert_allclose(other.strengths, one.strengths, rtol=1e-3, atol=1e-5)
+
+
+def test_the_unit_of_a_perceptron_is_what_the_skip_leaves():
+    inputs = simultaneous_inputs(p=2, m=2)
+    networks = random_networks(m=2, shared=0, own=4, curve=True)
+    targets = 3 * normal(np.random.default_rng(0), 2, 40, 1)
+    rest = targets - networks.skip(inputs.shared, inputs.own)
+    np.testing.assert_allclose(residual_size(networks, inputs, targets), rest.std(dim=(1, 2)))
+
+
+# ---- how many mirrors ----
+
+
+@pytest.mark.parametrize(
+    ("found", "fdr", "k"),
+    [(50, 0.1, 1), (49, 0.1, 2), (25, 0.1, 2), (24, 0.1, 3), (13, 0.1, 4), (1, 0.1, 4), (25, 0.2, 1), (0, 0.1, 4)],
+)
+def test_fewer_relevant_features_need_more_mirrors(found, fdr, k, monkeypatch):
+    monkeypatch.setattr(lasso, "relevant_count", lambda *_: found)
+    assert mirrors_needed(problem(n=40), fdr, QUICK) == k
+
+
+def test_the_number_of_mirrors_follows_the_data():
+    """Ten clear features at a level of 0.5 need no more than one mirror; two at 0.1 need as many as there may be."""
+    rng = np.random.default_rng(0)
+    x = standardised(rng.standard_normal((200, 12)))
+    for relevant, fdr, k in ((10, 0.5, 1), (2, 0.1, 4)):
+        y = standardised(x[:, :relevant].sum(axis=1) + 0.1 * rng.standard_normal(200))
+        assert mirrors_needed(Problem(x, y, np.empty((200, 0))), fdr, QUICK) == k
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_a_fit_that_explains_nothing_tells_nothing_of_the_number(classes):
+    rng = np.random.default_rng(0)
+    x = standardised(rng.standard_normal((100, 5)))
+    y = rng.integers(0, classes, 100).astype(float) if classes else standardised(rng.standard_normal(100))
+    assert mirrors_needed(Problem(x, y, np.empty((100, 0)), classes), 0.1, QUICK) == 2
+
+
 # ---- the skip ----
+
+
+def test_squares_of_the_skip_reach_the_strengths(scheme, monkeypatch):
+    """A squared feature without any line: only the quadratic skip gives it strength when no network is believed."""
+    from neuralmirror import ensembles
+
+    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)
+    q = problem(n=300)
+    q = replace(q, y=standardised(q.x[:, 0] ** 2 + 0.1 * np.random.default_rng(0).standard_normal(300)))
+    settings = replace(QUICK, n_networks=2)
+    outcome = scheme(q, replace(settings, degree=None))
+    assert outcome.choices["degree"] == ["2"]
+    slope = 2 / (q.x[:, 0] ** 2).std()  # the rms of 2κx with κ = 1/sd(x²)
+    assert outcome.strengths[0, 0, 0] == pytest.approx(slope, rel=0.05)
+    assert outcome.strengths[0].ravel()[1:].max() < 0.1 * slope
+    lines = scheme(q, replace(settings, degree=1))
+    assert lines.choices["degree"] == ["1"]
+    assert lines.strengths[0, 0, 0] < 0.3 * slope
 
 
 def test_without_a_skip_no_lasso_is_fitted(scheme, monkeypatch):

@@ -219,11 +219,7 @@ def test_networks_of_a_batch_do_not_influence_each_other():
     inputs = simultaneous_inputs(p=3, m=3)
     networks, targets = started(inputs), response(inputs)
     together, curves = trained(networks, inputs, targets.expand(3, -1, -1))
-    middle = networks._each(lambda t: t)
-    for name in ("own", "bias", "skip_own", "skip_shared"):
-        setattr(middle, name, getattr(networks, name)[1:2])
-    middle.shared, middle.layers = networks.shared[:, 1:2], [(w[1:2], b[1:2]) for w, b in networks.layers]
-    alone, curve = trained(middle, replace(inputs, own=inputs.own[1:2]), targets)
+    alone, curve = trained(networks.select(torch.tensor([1])), replace(inputs, own=inputs.own[1:2]), targets)
     torch.testing.assert_close(alone.own[0], together.own[1])
     torch.testing.assert_close(curve[0], curves[1])
 
@@ -263,9 +259,74 @@ def test_strong_shrinkage_leaves_exactly_the_covariates():
 
 def test_training_does_not_touch_the_skip():
     inputs = simultaneous_inputs(p=3)
-    networks = started(inputs)
+    networks = started(inputs, curve=True)
     fitted, _ = trained(networks, inputs, response(inputs))
     torch.testing.assert_close(fitted.skip_own, networks.skip_own, rtol=0, atol=0)
+    torch.testing.assert_close(fitted.curve_own, networks.curve_own, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("curve", [False, True])
+def test_the_perceptron_learns_what_the_skip_leaves(curve):
+    """Training beside a skip is training without one on targets less its values."""
+    inputs = individual_inputs(p=3)
+    networks, targets = started(inputs, curve=curve), response(inputs)
+    bare = started(inputs, skip=False)
+    beside, _ = trained(networks, inputs, targets)
+    rest = targets - training.skip_values(networks, inputs)
+    for i in range(3):
+        one = replace(inputs, own=inputs.own[i : i + 1], held=inputs.held[i : i + 1])
+        alone, _ = trained(bare.select(torch.tensor([i])), one, rest[i : i + 1])
+        torch.testing.assert_close(alone.own[0], beside.own[i])
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+def test_a_perceptron_learns_in_its_unit_and_answers_in_that_of_the_targets(coordinates):
+    """Adam and the shrinkage do not know the scale of a loss, so only the scale of the targets tells a unit."""
+    inputs = simultaneous_inputs(p=3, m=2)
+    networks, targets = started(inputs, skip=False), response(inputs).expand(2, -1, -1)
+    unit, recipe = torch.tensor([0.01, 3.0], dtype=torch.float64), replace(SHORT, coordinates=coordinates)
+    small, _ = trained(networks, inputs, targets, recipe)
+    large, _ = trained(networks, inputs, unit[:, None, None] * targets, recipe, unit=unit)
+    one, other = (training.perceptron_values(f, inputs) for f in (small, large))
+    torch.testing.assert_close(other, unit[:, None, None] * one, rtol=1e-3, atol=1e-3 * float(unit.max()))
+    torch.testing.assert_close(other[0], unit[0] * one[0], rtol=1e-2, atol=1e-4)
+
+
+# ---- several networks for one data set ----
+
+
+def test_networks_of_one_source_see_its_rows_and_targets():
+    inputs = simultaneous_inputs(n=12, p=2, m=2)
+    source, index = torch.tensor([1, 0, 1]), torch.tensor([3, 3, 7, 0])
+    shared, own = replace(inputs, source=source).rows(index)
+    assert shared.shape == (4, 0)
+    for network, d in enumerate(source):
+        torch.testing.assert_close(own[network], inputs.own[d][index], rtol=0, atol=0)
+    torch.testing.assert_close(inputs.rows(index)[1], inputs.own[:, index], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_source_is_a_repeated_data_set(early_stopping):
+    inputs, source = simultaneous_inputs(p=3, m=2), torch.tensor([1, 0, 1, 1])
+    targets = torch.cat([response(inputs, seed) for seed in (5, 6)])
+    networks = random_networks(m=4, shared=0, own=6, curve=True)
+    weights = torch.ones(4, 40, dtype=torch.float64)
+    weights[torch.arange(4), torch.arange(4)] = 0
+    options = {"row_weights": weights, "early_stopping": early_stopping}
+    once, curve = trained(networks, replace(inputs, source=source), targets, **options)
+    again, repeated = trained(networks, replace(inputs, own=inputs.own[source]), targets[source], **options)
+    torch.testing.assert_close(once.own, again.own)
+    torch.testing.assert_close(curve, repeated)
+
+
+@pytest.mark.parametrize("rows", [7, 4096])
+def test_values_do_not_depend_on_blocks_of_rows(rows, monkeypatch):
+    monkeypatch.setattr(training, "ROWS", rows)
+    inputs = individual_inputs(p=3)
+    networks = started(inputs, curve=True)
+    skip, perceptron = training.skip_values(networks, inputs), training.perceptron_values(networks, inputs)
+    torch.testing.assert_close(skip, networks.skip(inputs.shared, inputs.own))
+    torch.testing.assert_close(skip + perceptron, networks(inputs.shared, inputs.own))
 
 
 # ---- held-out rows ----
