@@ -29,7 +29,8 @@ QUIET = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 def mirror(**parameters):
     """A selector that fits in a moment."""
-    return NeuralGaussianMirror(**{"steps": 30, "random_state": 0, "hidden_sizes": (8, 4), **parameters})
+    quick = {"steps": 30, "hidden_sizes": (8, 4), "n_networks": 1, "n_mirrors": 1, "random_state": 0}
+    return NeuralGaussianMirror(**{**quick, **parameters})
 
 
 def data(seed=0, n=120, p=8, relevant=4):
@@ -49,7 +50,9 @@ def easy(**parameters):
 
 @QUIET
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks([NeuralGaussianMirror(steps=5), NeuralGaussianMirror("individual", steps=5)])
+@parametrize_with_checks(
+    [NeuralGaussianMirror(steps=5, hidden_sizes=8), NeuralGaussianMirror("individual", steps=5, hidden_sizes=8)]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -73,7 +76,8 @@ def test_fitted_attributes_agree_with_each_other():
     x, _ = data()
     fitted = easy()
     assert fitted.support_.dtype == bool
-    np.testing.assert_array_equal(fitted.mirror_statistics_, mirror_statistics(fitted.strengths_)[0])
+    statistics = mirror_statistics(fitted.strengths_, fitted.contrast)
+    np.testing.assert_array_equal(fitted.mirror_statistics_, statistics[0])
     np.testing.assert_array_equal(fitted.support_, select(fitted.mirror_statistics_, 0.5))
     np.testing.assert_array_equal(fitted.support_, fitted.mirror_statistics_ >= fitted.threshold_)
     np.testing.assert_array_equal(fitted.q_values_, mirror_q_values(fitted.mirror_statistics_))
@@ -262,9 +266,14 @@ def test_a_covariate_explains_away_what_follows_from_it():
         {"early_stopping": True},
         {"shrinkage": "auto"},
         {"shrinkage": 0.0},
-        {"skip": False},
+        {"skip": "none"},
+        {"skip": "linear"},
+        {"skip": "quadratic"},
+        {"contrast": "difference"},
+        {"n_networks": 3},
         {"coordinates": "pair"},
         {"n_mirrors": 3},
+        {"n_mirrors": "auto"},
         {"n_repeats": 2},
         {"target_transform": "rank"},
         {"target_transform": "standard"},
@@ -277,7 +286,7 @@ def test_a_covariate_explains_away_what_follows_from_it():
 def test_every_option_fits(scheme, parameters):
     fitted = mirror(scheme=scheme, **parameters).fit(*data(n=40))
     assert np.isfinite(fitted.mirror_statistics_).all()
-    assert fitted.strengths_.shape == (fitted.n_repeats, 8, 1 + fitted.n_mirrors)
+    assert fitted.strengths_.shape == (fitted.n_repeats, 8, 1 + fitted.n_mirrors_)
 
 
 @QUIET
@@ -331,7 +340,7 @@ def test_integers_can_be_read_as_numbers():
 def test_repeated_draws_are_combined_through_selections():
     x, y = data()
     fitted = mirror(n_repeats=3, fdr=0.5).fit(x, y)
-    draws = mirror_statistics(fitted.strengths_)
+    draws = mirror_statistics(fitted.strengths_, fitted.contrast)
     assert draws.shape == (3, 8)
     np.testing.assert_array_equal(fitted.support_, select_repeated(draws, 0.5))
     np.testing.assert_allclose(fitted.mirror_statistics_, np.median(draws, axis=0))
@@ -519,7 +528,7 @@ def test_loading_another_class_is_refused(tmp_path):
 @pytest.mark.parametrize("screen", [None, "half"])
 def test_the_papers_settings(scheme, screen):
     paper = NeuralGaussianMirror.paper(scheme=scheme, screen=screen, fdr=0.2, steps=30, random_state=0)
-    expected = {"offset": 0, "importance": "path", "scale": "kernel", "skip": False, "shrinkage": 0, "fdr": 0.2}
+    expected = {"offset": 0, "importance": "path", "scale": "kernel", "skip": "none", "shrinkage": 0, "fdr": 0.2}
     assert {name: paper.get_params()[name] for name in expected} == expected
     assert paper.coordinates == "pair"
     assert np.isfinite(paper.fit(*data()).mirror_statistics_).all()
