@@ -47,6 +47,7 @@ def select(
     device: str = "auto",
     memory: float = 1.0,
     no_check: bool = False,
+    calibrate: int = 0,
     force: bool = False,
     resume: bool = False,
     quiet: bool = False,
@@ -111,6 +112,8 @@ def select(
         Gigabytes for a batch of networks.
     no_check
         Leave out the test whether a network predicts anything on held-out rows.
+    calibrate
+        Simulate this many responses of each kind on your features, and report the FDR and power achieved there.
     force
         Replace results in the output folder.
     resume
@@ -238,7 +241,10 @@ def _request(options: dict[str, Any]) -> Request:
     parameters = {name: _number_or_word(options[name]) for name in passed if options.get(name) is not None}
     parameters["random_state"] = options.get("seed", 0)
     command = shlex.join(["neuralmirror", *sys.argv[1:]])
-    return Request(source, rules, parameters, not options.get("no_check", False), command)
+    simulated = options.get("calibrate", 0)
+    if simulated < 0:
+        raise ValueError(f"--calibrate takes a number of simulated responses, got {simulated}; 20 is a fair start")
+    return Request(source, rules, parameters, not options.get("no_check", False), simulated, command)
 
 
 def _number_or_word(value: Any) -> Any:

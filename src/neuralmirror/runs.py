@@ -20,6 +20,7 @@ import numpy as np
 
 from neuralmirror import _checks
 from neuralmirror._output import check_folder, results_folder, write_csv, write_json
+from neuralmirror.calibration import calibrate
 from neuralmirror.cleaning import Cleaned, Rules, clean
 from neuralmirror.datasets import Dataset, Source, load
 from neuralmirror.diagnostics import held_out, sign_balance
@@ -39,6 +40,7 @@ class Request:
     rules: Rules = field(default_factory=Rules)
     parameters: dict[str, Any] = field(default_factory=dict)  # of NeuralGaussianMirror
     check: bool = True  # train a second network to see whether it predicts anything
+    calibrate: int = 0  # responses to simulate for each kind of calibration; none for 0
     command: str = ""  # as it was typed
 
 
@@ -61,7 +63,10 @@ def select(
             fit(mirror, cleaned)
         with clock("checking"):
             trust = diagnose(mirror, cleaned, request.check)
-    record = describe(request, data, cleaned, mirror, clock.seconds, trust, [str(w.message) for w in caught])
+        messages = [str(w.message) for w in caught]
+        with clock("calibrating"):
+            achieved = calibrated(request, cleaned)
+    record = describe(request, data, cleaned, mirror, clock.seconds, trust, messages) | achieved
     with results_folder(out, force) as folder:
         write(folder, cleaned, mirror, record)
     return record
@@ -89,6 +94,15 @@ def diagnose(mirror: NeuralGaussianMirror, cleaned: Cleaned, check: bool) -> dic
     if check:
         trust["held_out"] = held_out(mirror, np.hstack([cleaned.x, cleaned.covariates]), cleaned.y).as_record()
     return trust
+
+
+def calibrated(request: Request, cleaned: Cleaned) -> dict[str, Any]:
+    """What the same settings achieve on responses simulated from these features, where that was asked for."""
+    if not request.calibrate:
+        return {}
+    selector = NeuralGaussianMirror(**{**request.parameters, "task": "auto"}, progress=False)
+    lines = calibrate(cleaned.x, selector, n_replicates=request.calibrate).lines
+    return {"calibration": {line.row: f"FDR {line.fdr:.2f}, power {line.power:.2f}" for line in lines}}
 
 
 def feature_rows(cleaned: Cleaned) -> list[int]:
