@@ -8,7 +8,7 @@ import pytest
 from neuralmirror import NeuralGaussianMirror
 from neuralmirror import selectors as module
 
-FAST = {"steps": 40, "random_state": 0, "hidden_sizes": (8, 4)}
+FAST = {"steps": 40, "random_state": 0, "hidden_sizes": (8, 4), "n_networks": 1, "shrinkage": 0.8, "skip": "linear"}
 
 
 def problem(n: int = 120, p: int = 9) -> tuple[np.ndarray, np.ndarray]:

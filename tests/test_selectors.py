@@ -24,13 +24,16 @@ from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.selection import estimated_fdp, mirror_q_values, select, select_repeated
 
 SCHEMES = ["simultaneous", "individual"]
+QUICK = {
+    "steps": 30, "hidden_sizes": (8, 4), "n_networks": 1, "n_mirrors": 1, "shrinkage": 0.8, "skip": "linear",
+    "target_transform": "standard",
+}  # fmt: skip
 QUIET = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 
 def mirror(**parameters):
     """A selector that fits in a moment."""
-    quick = {"steps": 30, "hidden_sizes": (8, 4), "n_networks": 1, "n_mirrors": 1, "random_state": 0}
-    return NeuralGaussianMirror(**{**quick, **parameters})
+    return NeuralGaussianMirror(**{**QUICK, "random_state": 0, **parameters})
 
 
 def data(seed=0, n=120, p=8, relevant=4):
@@ -51,7 +54,7 @@ def easy(**parameters):
 @QUIET
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(
-    [NeuralGaussianMirror(steps=5, hidden_sizes=8), NeuralGaussianMirror("individual", steps=5, hidden_sizes=8)]
+    [NeuralGaussianMirror(steps=5, hidden_sizes=8), NeuralGaussianMirror("individual", **{**QUICK, "steps": 5})]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -265,6 +268,7 @@ def test_a_covariate_explains_away_what_follows_from_it():
         *({"hidden_sizes": sizes} for sizes in [None, 6, (5,), (6, 5, 4, 3)]),
         {"early_stopping": True},
         {"shrinkage": "auto"},
+        {"shrinkage": "auto", "n_networks": 2, "skip": "auto"},
         {"shrinkage": 0.0},
         {"skip": "none"},
         {"skip": "linear"},
@@ -276,7 +280,7 @@ def test_a_covariate_explains_away_what_follows_from_it():
         {"n_mirrors": "auto"},
         {"n_repeats": 2},
         {"target_transform": "rank"},
-        {"target_transform": "standard"},
+        {"target_transform": "auto"},
         {"batch_size": 1000},
         {"adaptive_power": 0.0},
         {"task": "regression"},
@@ -528,7 +532,10 @@ def test_loading_another_class_is_refused(tmp_path):
 @pytest.mark.parametrize("screen", [None, "half"])
 def test_the_papers_settings(scheme, screen):
     paper = NeuralGaussianMirror.paper(scheme=scheme, screen=screen, fdr=0.2, steps=30, random_state=0)
-    expected = {"offset": 0, "importance": "path", "scale": "kernel", "skip": "none", "shrinkage": 0, "fdr": 0.2}
+    expected = {
+        "offset": 0, "importance": "path", "contrast": "difference", "scale": "kernel", "skip": "none", "shrinkage": 0,
+        "n_networks": 1, "n_mirrors": 1, "hidden_sizes": None, "fdr": 0.2,
+    }  # fmt: skip
     assert {name: paper.get_params()[name] for name in expected} == expected
     assert paper.coordinates == "pair"
     assert np.isfinite(paper.fit(*data()).mirror_statistics_).all()
