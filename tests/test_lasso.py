@@ -39,7 +39,7 @@ def plain(q, degree=1):
 
 def fitted(q, directions, degree=1):
     """θ and κ of the directions (p, K+1), and θ of the covariates (c,)."""
-    linear, curve = lasso.skip(plain(q, degree), directions)
+    linear, curve, _ = lasso.skip(plain(q, degree), directions)
     _, p, each = directions.shape
     assert not curve[p * each :].any()  # covariates have no squares
     theta, kappa = (part[: p * each, 0].reshape(p, each) for part in (linear, curve))
@@ -181,10 +181,10 @@ def test_coefficients_of_standardised_squares_are_those_of_the_skip():
     rng = np.random.default_rng(0)
     columns = np.hstack([2 * rng.standard_normal((50, 3)) + 1, rng.choice([-1.0, 1.0], (50, 1))])
     coefficients = rng.standard_normal(8)
-    linear, curve = lasso.as_skip(coefficients, columns)
+    linear, curve, _ = lasso.as_skip(coefficients, columns)
     difference = columns @ linear + (columns**2 - 1) @ curve - lasso.with_squares(columns, 2) @ coefficients
     np.testing.assert_allclose(difference, difference.mean())
-    straight, none = lasso.as_skip(coefficients[:4], columns)
+    straight, none, _ = lasso.as_skip(coefficients[:4], columns)
     np.testing.assert_array_equal(straight, coefficients[:4])
     assert not none.any()
     np.testing.assert_array_equal(lasso.with_squares(columns, 1), columns)
@@ -313,7 +313,8 @@ def test_individual_lassos_do_not_depend_on_workers():
     for one, two in zip(
         *(lasso.individual_lassos(plain(q, 2), directions[..., 1:], q.y, n_jobs=jobs) for jobs in (1, 2)), strict=True
     ):
-        np.testing.assert_array_equal(one, two)
+        for part in range(2):
+            np.testing.assert_array_equal(one[part], two[part])
 
 
 # ---- the response ----
@@ -350,7 +351,7 @@ def test_classes_are_left_as_they_are(classes):
 @pytest.mark.parametrize(("classes", "outputs"), [(0, 1), (2, 1), (3, 3)])
 def test_skips_have_one_column_per_output(classes, outputs, degree):
     q, directions = problem(n=60, classes=classes, covariates=1)
-    for part in lasso.skip(plain(q, degree), directions):
+    for part in lasso.skip(plain(q, degree), directions)[:2]:
         assert part.shape == (6 * 2 + 1, outputs)
     shared, own = lasso.individual_skips(plain(q, degree), directions[..., 1:])
     for part in range(2):
@@ -363,7 +364,24 @@ def test_scores_become_logits_of_the_right_length():
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((500, 1))
     labels = (scores[:, 0] + rng.logistic(size=500) / 2 > 0).astype(int)
-    one, ten = (factor * scores @ lasso.onto_logits(factor * scores, labels).T for factor in (1, 10))
+    one, ten = (factor * scores @ lasso.onto_logits(factor * scores, labels)[0].T for factor in (1, 10))
     np.testing.assert_allclose(one, ten, rtol=0.01)
     direct = LogisticRegression(C=1e9, tol=1e-8).fit(scores, labels).coef_
     np.testing.assert_allclose(one / scores, direct.item(), rtol=0.01)
+
+
+def test_the_constant_of_a_rare_class_is_its_log_odds():
+    """Without it a perceptron would be believed for learning the base rate."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.standard_normal((4000, 1)), (rng.random(4000) < 0.1).astype(int)
+    slope, constant = lasso.onto_logits(scores, labels)
+    np.testing.assert_allclose(constant, np.log(0.1 / 0.9), atol=0.2)
+    np.testing.assert_allclose(slope, 0, atol=0.2)
+
+
+def test_the_constant_of_numbers_centres_the_skip():
+    q, directions = problem(n=300)
+    linear, curve, constant = lasso.skip(plain(q, 2), directions)
+    columns = directions.reshape(300, -1)
+    fitted_values = columns @ linear + (columns**2 - 1) @ curve + constant
+    np.testing.assert_allclose(fitted_values.mean(), q.y.mean(), atol=1e-10)

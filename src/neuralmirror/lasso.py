@@ -53,10 +53,11 @@ class Choice:
 
 
 class Skip(NamedTuple):
-    """θ and κ of inputs, each (..., inputs, q), on the scale of the network's outputs."""
+    """θ and κ of inputs, each (..., inputs, q), and the constant (q,), on the scale of the network's outputs."""
 
     linear: Floats
     curve: Floats
+    intercept: Floats = np.zeros(1)
 
 
 def cross_validated_lasso(columns: Floats, y: Floats, weights: Floats, n_jobs: int | None = None) -> Fit:
@@ -176,7 +177,7 @@ def skip(choice: Choice, directions: Floats, n_jobs: int | None = None) -> Skip:
     columns = directions.reshape(n, p * each)
     groups = np.tile(np.arange(p).repeat(each), choice.degree)
     fits = [_adaptive_skip(choice, columns, code, groups, n_jobs) for code in problem.codes().T]
-    linear, curve = (np.stack(parts, axis=-1) for parts in zip(*fits, strict=True))
+    linear, curve = (np.stack([fit[part] for fit in fits], axis=-1) for part in (0, 1))
     return _on_outputs(problem, Skip(linear, curve), np.hstack([columns, problem.covariates]))
 
 
@@ -191,13 +192,13 @@ def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups, n
         groups,
     )
     gamma, _ = beside(covariates, y - squared @ coefficients)
-    linear, curve = as_skip(coefficients, columns)
+    linear, curve, _ = as_skip(coefficients, columns)
     return Skip(np.append(linear, gamma), np.append(curve, np.zeros_like(gamma)))
 
 
 def relevant_count(choice: Choice, n_jobs: int | None = None) -> int:
     """How many features the skip of X alone, without any noise, keeps."""
-    linear, curve = skip(choice, choice.problem.x[:, :, None], n_jobs)
+    linear, curve, _ = skip(choice, choice.problem.x[:, :, None], n_jobs)
     kept = (np.abs(linear) + np.abs(curve)).sum(axis=-1)[: choice.problem.x.shape[1]]
     return int(np.count_nonzero(kept))
 
@@ -209,11 +210,13 @@ def individual_skips(choice: Choice, noise: Floats, n_jobs: int | None = None) -
     shared, own = (
         Skip(*(np.stack([fit[side][part] for fit in fits], axis=-1) for part in (0, 1))) for side in (0, 1)
     )
-    if problem.classes:
-        scores = np.hstack([problem.x, problem.covariates])
-        to_logits = onto_logits(_scores(shared.linear.mean(0), shared.curve.mean(0), scores), problem.y.astype(int)).T
-        return Skip(*(part @ to_logits for part in shared)), Skip(*(part @ to_logits for part in own))
-    return shared, own
+    if not problem.classes:
+        return shared, own
+    inputs = np.hstack([problem.x, problem.covariates])
+    scores = _scores(shared.linear.mean(axis=0), shared.curve.mean(axis=0), inputs)
+    to_logits, intercept = onto_logits(scores, problem.y.astype(int))
+    one, two = (Skip(part.linear @ to_logits.T, part.curve @ to_logits.T, intercept) for part in (shared, own))
+    return one, two
 
 
 def individual_lassos(
@@ -291,21 +294,23 @@ class _SharedGram:
 
 
 def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:
-    """Least-squares coefficients turned into those of logits where the response is a class."""
+    """The constant beside the coefficients; those of logits instead where the response is a class."""
+    scores = _scores(part.linear, part.curve, inputs)
     if not problem.classes:
-        return part
-    to_logits = onto_logits(_scores(part.linear, part.curve, inputs), problem.y.astype(int)).T
-    return Skip(part.linear @ to_logits, part.curve @ to_logits)
+        return part._replace(intercept=(problem.codes() - scores).mean(axis=0))
+    to_logits, intercept = onto_logits(scores, problem.y.astype(int))
+    return Skip(part.linear @ to_logits.T, part.curve @ to_logits.T, intercept)
 
 
 def _scores(linear: Floats, curve: Floats, inputs: Floats) -> Floats:
     return np.asarray(inputs @ linear + (inputs**2 - 1) @ curve)
 
 
-def onto_logits(scores: Floats, labels: NDArray[np.intp]) -> Floats:
-    """The matrix B (q, q) that turns least-squares scores s into logits Bs, by logistic regression on s.
+def onto_logits(scores: Floats, labels: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """B (q, q) and b (q,) that turn least-squares scores s into logits Bs + b, by logistic regression on s.
 
-    For elliptical X the least-squares direction is that of the logistic model, so only its length is wanting.
+    For elliptical X the least-squares direction is that of the logistic model, so only its length is wanting. A
+    trace of a penalty keeps it finite where the classes can be separated.
     """
-    model = LogisticRegression(C=np.inf, max_iter=1000).fit(scores, labels)
-    return np.asarray(model.coef_)
+    model = LogisticRegression(C=100.0, max_iter=1000).fit(scores, labels)
+    return np.asarray(model.coef_), np.asarray(model.intercept_)

@@ -45,6 +45,7 @@ class Networks:
     activation: Callable[[Tensor], Tensor]
     curve_shared: Tensor | None = None  # (m, s, q): its κ, where it has squares
     curve_own: Tensor | None = None  # (m, o, q)
+    intercept: Tensor | None = None  # (m, q): its constant
 
     def __len__(self) -> int:
         return len(self.bias)
@@ -64,15 +65,15 @@ class Networks:
     def _tensors(self) -> list[Tensor]:
         """All tensors; the first has its networks on the second axis, the others on the first."""
         layers = [tensor for layer in self.layers for tensor in layer]
-        curves = [curve for curve in (self.curve_shared, self.curve_own) if curve is not None]
-        return [self.shared, self.own, self.bias, *layers, self.skip_shared, self.skip_own, *curves]
+        rest = [part for part in (self.curve_shared, self.curve_own, self.intercept) if part is not None]
+        return [self.shared, self.own, self.bias, *layers, self.skip_shared, self.skip_own, *rest]
 
     def _rebuilt(self, tensors: Sequence[Tensor]) -> Networks:
         depth = 3 + 2 * len(self.layers)
         shared, own, bias = tensors[:3]
         layers = list(zip(tensors[3:depth:2], tensors[4:depth:2], strict=True))
-        skip_shared, skip_own, *curves = tensors[depth:]
-        return Networks(shared, own, bias, layers, skip_shared, skip_own, self.activation, *curves)
+        skip_shared, skip_own, *rest = tensors[depth:]
+        return Networks(shared, own, bias, layers, skip_shared, skip_own, self.activation, *rest)
 
     def _each(
         self, change: Callable[[Tensor], Tensor], change_shared: Callable[[Tensor], Tensor] | None = None
@@ -100,12 +101,12 @@ class Networks:
         return self.after_first(self.preactivation(shared, own))
 
     def skip(self, shared: Tensor, own: Tensor) -> Tensor:
-        """The sparse part Σ θx + κ(x² − 1), (m, n, q)."""
+        """The sparse part Σ θx + κ(x² − 1) and its constant, (m, n, q)."""
         total = torch.baddbmm(torch.einsum("ns,msq->mnq", shared, self.skip_shared), own, self.skip_own)
         if self.curve_shared is not None and self.curve_own is not None:
             total = total + torch.einsum("ns,msq->mnq", shared**2 - 1, self.curve_shared)
             total = torch.baddbmm(total, own**2 - 1, self.curve_own)
-        return total
+        return total if self.intercept is None else total + self.intercept[:, None]
 
     def __call__(self, shared: Tensor, own: Tensor) -> Tensor:
         """f(x) = skip(x) + MLP(x), (m, n, q)."""

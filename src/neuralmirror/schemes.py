@@ -244,7 +244,7 @@ def _sparse_part(problem: Problem, directions: Floats, settings: Settings) -> tu
     if settings.skip:
         return choice, lasso.skip(choice, directions, settings.n_jobs)
     nothing = np.zeros((directions[0].size + problem.covariates.shape[1], choice.problem.codes().shape[1]))
-    return choice, lasso.Skip(nothing, nothing)
+    return choice, lasso.Skip(nothing, nothing, np.zeros(nothing.shape[1]))
 
 
 def _ways(settings: Settings) -> list[Settings]:
@@ -308,7 +308,9 @@ def _simultaneous_starts(
         rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
         covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
         layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
-        linear, curve = (torch.from_numpy(np.stack([skips[i][part] for i in problems])).float() for part in (0, 1))
+        linear, curve, intercept = (
+            torch.from_numpy(np.stack([skips[i][part] for i in problems])).float() for part in (0, 1, 2)
+        )
         return Networks(
             shared=torch.empty(0, len(problems), sizes[0]),
             own=torch.cat([torch.stack([rows[i][member] for i in problems]), covariates], dim=1) / inputs**0.5,
@@ -322,6 +324,7 @@ def _simultaneous_starts(
             activation=ACTIVATIONS[settings.activation],
             curve_shared=torch.empty(len(problems), 0, outputs),
             curve_own=curve,
+            intercept=intercept,
         ).to(settings.device)
 
     return starts
@@ -372,6 +375,7 @@ def _individual_starts(
             activation=ACTIVATIONS[settings.activation],
             curve_shared=torch.from_numpy(skip_shared.curve[chunk]).float(),
             curve_own=torch.from_numpy(skip_own.curve[chunk]).float(),
+            intercept=torch.from_numpy(skip_own.intercept).float().expand(m, -1),
         ).to(settings.device)
 
     return networks_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from neuralmirror import _checks, trials
-from neuralmirror.base import SelectionWarning
 from neuralmirror.comparison import METHODS
 from neuralmirror.selectors import NeuralGaussianMirror
 
@@ -79,7 +77,6 @@ def trial(
     methods = {
         label: make for name in method or ["default"] for label, make in [_method(name, device, jobs, settings or [])]
     }
-    warnings.simplefilter("ignore", SelectionWarning)
     done = trials.run_trials(chosen, methods, replicates, records, jobs or trials.available_cores(), show=not quiet)
     wanted = [one for one in done if one["method"] in methods and one["row"] in {row.name for row in chosen}]
     _print(trials.summarise(wanted), chosen)

@@ -10,6 +10,7 @@ import json
 import os
 import time
 import tomllib
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from neuralmirror import _checks
 from neuralmirror._progress import progress
-from neuralmirror.base import ControlledSelector
+from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.designs import Simulation
 from neuralmirror.selection import false_discovery_proportion, power
 from neuralmirror.selectors import NeuralGaussianMirror, fit_together
@@ -87,7 +88,9 @@ def run_one(row: Row, method: str, make: Callable[[], ControlledSelector], seed:
     if "random_state" in selector.get_params():
         selector.set_params(random_state=seed)
     started = time.perf_counter()
-    selector.fit(sample[0], sample[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)  # an empty selection is counted, not announced
+        selector.fit(sample[0], sample[1])
     return record(row, method, seed, selector, sample, time.perf_counter() - started)
 
 
@@ -96,7 +99,9 @@ def run_batch(row: Row, method: str, make: Callable[[], ControlledSelector], see
     samples = [row.simulation.sample(seed) for seed in seeds]
     selectors = [make().set_params(fdr=row.fdr, random_state=seed) for seed in seeds]
     started = time.perf_counter()
-    fit_together(selectors, [(x, y) for x, y, _ in samples])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        fit_together(selectors, [(x, y) for x, y, _ in samples])
     share = (time.perf_counter() - started) / len(seeds)
     return [
         record(row, method, seed, selector, sample, share)
