@@ -23,6 +23,7 @@ LAYERS = [
     "selection",
     "problems",
     "lasso",
+    "starts",
     "schemes",
     "screening",
     "base",

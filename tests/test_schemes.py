@@ -10,18 +10,9 @@ from neuralmirror import lasso, mirrors
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.schemes import (
-    SHRINKAGES,
-    Outcome,
-    Settings,
-    chunk_count,
-    individual,
-    kept_rows,
-    mirrors_needed,
-    residual_size,
-    simultaneous,
-)
+from neuralmirror.schemes import SHRINKAGES, Outcome, individual, kept_rows, mirrors_needed, residual_size, simultaneous
 from neuralmirror.screening import rank_features, screen_size, split_rows
+from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe
 
 SEED = (7, 0)
@@ -103,11 +94,11 @@ def test_permuted_features_have_permuted_strengths(scheme, variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, variant, monkeypatch):
     """Z → −Z, with the starting rows of the noise turned too, in the coordinates of the directions."""
-    from neuralmirror import schemes
+    from neuralmirror import starts
 
     q, settings = problem(), VARIANTS[variant]
     before = scheme(q, settings).strengths
-    noise, rows = mirrors.draw_noise, schemes.initial_rows
+    noise, rows = mirrors.draw_noise, starts.initial_rows
 
     def turned_rows(generators, directions, width):
         drawn = rows(generators, directions, width)
@@ -116,21 +107,21 @@ def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, variant, monkey
         return drawn
 
     monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
-    monkeypatch.setattr(schemes, "initial_rows", turned_rows)
+    monkeypatch.setattr(starts, "initial_rows", turned_rows)
     np.testing.assert_allclose(scheme(q, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_exchanging_the_rows_of_a_pair_leaves_the_statistics(scheme, variant, monkeypatch):
     """The same in the paper's coordinates, where Z → −Z exchanges w⁺ and w⁻."""
-    from neuralmirror import schemes
+    from neuralmirror import starts
 
     q, settings = problem(), VARIANTS[variant]
     settings = replace(settings, recipe=replace(settings.recipe, coordinates="pair"))
     before = scheme(q, settings).strengths
-    noise, rows = mirrors.draw_noise, schemes.initial_rows
+    noise, rows = mirrors.draw_noise, starts.initial_rows
     monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
-    monkeypatch.setattr(schemes, "initial_rows", lambda *arguments: rows(*arguments).flip(1))
+    monkeypatch.setattr(starts, "initial_rows", lambda *arguments: rows(*arguments).flip(1))
     np.testing.assert_allclose(scheme(q, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 

@@ -18,8 +18,9 @@ from torch import Tensor
 from neuralmirror import lasso
 from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.schemes import Settings, kept_rows
+from neuralmirror.schemes import kept_rows
 from neuralmirror.selectors import NeuralGaussianMirror
+from neuralmirror.starts import Settings
 from neuralmirror.training import Inputs, Loss, logistic_loss, softmax_loss, squared_loss, train
 
 STEPS = 1000  # enough to tell something from nothing

@@ -5,10 +5,9 @@ Both end in strengths (draws, p, K+1): how strongly the fitted function follows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -18,9 +17,20 @@ from torch import Tensor
 
 from neuralmirror import lasso, mirrors
 from neuralmirror.ensembles import fit_ensembles
-from neuralmirror.importance import field_strengths
-from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
+from neuralmirror.networks import Networks
 from neuralmirror.problems import Problem
+from neuralmirror.starts import (
+    Floats,
+    Seed,
+    Settings,
+    as_array,
+    as_tensor,
+    chunk_count,
+    individual_inputs,
+    individual_starts,
+    simultaneous_inputs,
+    simultaneous_starts,
+)  # fmt: skip
 from neuralmirror.training import (
     Inputs,
     Loss,
@@ -34,33 +44,9 @@ from neuralmirror.training import (
     train,
 )  # fmt: skip
 
-Floats = NDArray[np.float64]
-Seed = tuple[int, ...]
-
 SHRINKAGES = (1.6, 3.2)  # candidates where the shrinkage is chosen by held-out loss
 LITTLE = 0.05  # share of variance out of sample below which a sparse fit says nothing about the number of features
 HELD_OUT = 0.2  # share of the rows that the choice of the shrinkage and early stopping hold out
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an estimator resolved from its parameters."""
-
-    recipe: Recipe = field(default_factory=Recipe)
-    importance: Callable[[Networks, Tensor, Tensor], Tensor] = field_strengths
-    scale: Callable[[Tensor, Tensor], Tensor] = mirrors.kernel_scales
-    n_mirrors: int = 1
-    n_networks: int = 3
-    hidden: tuple[int, ...] | None = None
-    activation: str = "relu"
-    skip: bool = True
-    degree: int | None = None
-    transform: str = "auto"
-    choose_shrinkage: bool = False
-    early_stopping: bool = False
-    memory: int = 2**30
-    device: str = "cpu"
-    n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -104,9 +90,9 @@ def simultaneous(
         delayed(_sparse_part)(q, d, inner) for q, d in zip(problems, directions, strict=True)
     )
     choices, skips = zip(*sparse, strict=True)
-    inputs = _simultaneous_inputs(problems, directions, settings)
-    starts = _simultaneous_starts(generators, seeds, skips, settings)
-    targets = _tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
+    inputs = simultaneous_inputs(problems, directions, settings)
+    starts = simultaneous_starts(generators, seeds, skips, settings)
+    targets = as_tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
     p, each = directions[0].shape[1:]
     strengths, beliefs, shrinkages = np.empty((len(problems), p, each)), *np.empty((2, len(problems)))
     loss = _loss(problems[0])
@@ -122,9 +108,9 @@ def simultaneous(
     for part in ensembles:
         shrinkages[part.problems] = ways[part.way].recipe.shrinkage
         found = settings.importance(part.networks, inputs.shared, inputs.own[part.problems])[:, : p * each]
-        strengths[part.problems] = _array(found.unflatten(1, (p, each)))
+        strengths[part.problems] = as_array(found.unflatten(1, (p, each)))
         beliefs[part.problems] = part.beliefs
-    return Outcome(strengths, np.stack(scales), _array(curve), _described(choices, beliefs, shrinkages))
+    return Outcome(strengths, np.stack(scales), as_array(curve), _described(choices, beliefs, shrinkages))
 
 
 def individual(problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None) -> Outcome:
@@ -137,11 +123,11 @@ def individual(problem: Problem, seed: Seed, settings: Settings, tick: Tick | No
     noise, scales = scaled_noise(problem, generators, settings)
     choice = _choice(problem, problem.x[:, :, None], settings)
     belief, settings, curve = _common_belief(choice, seed, settings)
-    networks_of = _individual_starts(generators, seed, choice, noise, settings)
-    targets = _tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
+    networks_of = individual_starts(generators, seed, choice, noise, settings)
+    targets = as_tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
     strengths, curves = [], []
     for chunk in np.array_split(np.arange(problem.x.shape[1]), chunk_count(problem, settings)):
-        inputs = _individual_inputs(problem, noise, chunk, settings)
+        inputs = individual_inputs(problem, noise, chunk, settings)
         networks = networks_of(chunk)
         if belief > 0:
             networks, losses = fit_networks(networks, inputs, targets, _loss(problem), settings, seed, tick=tick)
@@ -150,7 +136,7 @@ def individual(problem: Problem, seed: Seed, settings: Settings, tick: Tick | No
         strengths.append(settings.importance(networks, inputs.shared, inputs.own))
     curve = torch.cat(curves).mean(dim=0, keepdim=True) if curves else curve
     described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]))
-    return Outcome(_array(torch.cat(strengths))[None], scales[None], _array(curve), described)
+    return Outcome(as_array(torch.cat(strengths))[None], scales[None], as_array(curve), described)
 
 
 def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> int:
@@ -174,7 +160,7 @@ def scaled_noise(
     z = np.ascontiguousarray(mirrors.draw_noise(generators, len(problem.x), settings.n_mirrors))
     if not settings.n_mirrors:  # a ranking without mirrors
         return z.astype(float), np.zeros(z.shape[1])
-    scales = _array(settings.scale(_tensor(problem.x, settings), _tensor(z, settings)))
+    scales = as_array(settings.scale(as_tensor(problem.x, settings), as_tensor(z, settings)))
     return scales[:, None] * z, scales
 
 
@@ -195,7 +181,7 @@ def fit_networks(
     row_weights = None if row_weights is None else row_weights.expand(len(networks), -1)
     kept = row_weights
     if kept is None and (settings.choose_shrinkage or settings.early_stopping):
-        kept = _tensor(kept_rows(targets.shape[1], seed), settings).expand(len(networks), -1)
+        kept = as_tensor(kept_rows(targets.shape[1], seed), settings).expand(len(networks), -1)
     unit = residual_size(networks, inputs, targets) if loss is squared_loss else None
 
     def run(
@@ -278,131 +264,5 @@ def _described(choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Flo
     }
 
 
-def _simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats], settings: Settings) -> Inputs:
-    p, each = directions[0].shape[1:]
-    columns = [np.hstack([d.reshape(len(d), -1), q.covariates]) for q, d in zip(problems, directions, strict=True)]
-    return Inputs(
-        shared=torch.empty(len(columns[0]), 0, device=settings.device),
-        own=_tensor(np.stack(columns), settings),
-        shared_group=torch.empty(0, dtype=torch.int64, device=settings.device),
-        own_group=_groups(np.arange(p).repeat(each), problems[0], settings),
-    )
-
-
-def _simultaneous_starts(
-    generators: Sequence[list[np.random.Generator]],
-    seeds: Sequence[Seed],
-    skips: Sequence[lasso.Skip],
-    settings: Settings,
-) -> Callable[[NDArray[np.intp], int], Networks]:
-    """Fresh networks of some problems; a feature's generator draws the rows of all its directions."""
-    p, each = len(generators[0]), settings.n_mirrors + 1
-    inputs, outputs = skips[0].linear.shape
-    sizes = settings.hidden or hidden_sizes(p)
-    rows = [  # (judge and members, p(K+1), h) of every problem
-        torch.stack([initial_rows(g, each, sizes[0]).flatten(0, 1) for _ in range(settings.n_networks + 1)])
-        for g in generators
-    ]
-
-    def starts(problems: NDArray[np.intp], member: int) -> Networks:
-        rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
-        covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
-        layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
-        linear, curve, intercept = (
-            torch.from_numpy(np.stack([skips[i][part] for i in problems])).float() for part in (0, 1, 2)
-        )
-        return Networks(
-            shared=torch.empty(0, len(problems), sizes[0]),
-            own=torch.cat([torch.stack([rows[i][member] for i in problems]), covariates], dim=1) / inputs**0.5,
-            bias=torch.zeros(len(problems), sizes[0]),
-            layers=[
-                (torch.stack([w for w, _ in layer]), torch.stack([b for _, b in layer]))
-                for layer in zip(*layers, strict=True)
-            ],
-            skip_shared=torch.empty(len(problems), 0, outputs),
-            skip_own=linear,
-            activation=ACTIVATIONS[settings.activation],
-            curve_shared=torch.empty(len(problems), 0, outputs),
-            curve_own=curve,
-            intercept=intercept,
-        ).to(settings.device)
-
-    return starts
-
-
-def _individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:
-    p, each = problem.x.shape[1], noise.shape[2] + 1
-    own = np.concatenate([problem.x[:, chunk, None], noise[:, chunk]], axis=2)  # (n, m, K+1)
-    return Inputs(
-        shared=_tensor(np.hstack([problem.x, problem.covariates]), settings),
-        own=_tensor(own.transpose(1, 0, 2), settings),
-        shared_group=_groups(np.arange(p), problem, settings),
-        own_group=torch.full((each,), p, device=settings.device),
-        held=torch.from_numpy(chunk).to(settings.device),
-    )
-
-
-def _individual_starts(
-    generators: list[np.random.Generator], seed: Seed, choice: lasso.Choice, noise: Floats, settings: Settings
-) -> Callable[[NDArray[np.intp]], Networks]:
-    """A function from features to their networks, which start alike but for the rows of their own pairs."""
-    problem = choice.problem
-    p, outputs, each = problem.x.shape[1], problem.codes().shape[1], noise.shape[2] + 1
-    inputs = p + problem.covariates.shape[1]
-    sizes = settings.hidden or hidden_sizes(p)
-    own = initial_rows(generators, each, sizes[0]) / (inputs + each - 1) ** 0.5  # (p, K+1, h)
-    rng = np.random.default_rng([*seed, 0])
-    features = initial_rows(generators, 1, sizes[0])[:, 0]
-    covariates = initial_rows([rng], inputs - p, sizes[0])[0]
-    shared = torch.cat([features, covariates]) / (inputs + each - 1) ** 0.5  # (s, h)
-    layers = initial_layers(rng, sizes, outputs)
-    skip_shared = lasso.Skip(np.zeros((p, inputs, outputs)), np.zeros((p, inputs, outputs)))
-    skip_own = lasso.Skip(np.zeros((p, each, outputs)), np.zeros((p, each, outputs)))
-    if settings.skip:
-        skip_shared, skip_own = lasso.individual_skips(choice, noise, settings.n_jobs)
-
-    def networks_of(chunk: NDArray[np.intp]) -> Networks:
-        m, index = len(chunk), torch.from_numpy(chunk)
-        start = shared[:, None].repeat(1, m, 1)  # (s, m, h)
-        start[index, torch.arange(m)] = 0
-        return Networks(
-            shared=start,
-            own=own[index],
-            bias=torch.zeros(m, sizes[0]),
-            layers=[(weight.repeat(m, 1, 1), bias.repeat(m, 1)) for weight, bias in layers],
-            skip_shared=torch.from_numpy(skip_shared.linear[chunk]).float(),
-            skip_own=torch.from_numpy(skip_own.linear[chunk]).float(),
-            activation=ACTIVATIONS[settings.activation],
-            curve_shared=torch.from_numpy(skip_shared.curve[chunk]).float(),
-            curve_own=torch.from_numpy(skip_own.curve[chunk]).float(),
-            intercept=torch.from_numpy(skip_own.intercept).float().expand(m, -1),
-        ).to(settings.device)
-
-    return networks_of
-
-
-def chunk_count(problem: Problem, settings: Settings) -> int:
-    """Into how many chunks the p networks of individual mirrors go: weight, gradient and two moments each."""
-    (n, p), sizes = problem.x.shape, settings.hidden or hidden_sizes(problem.x.shape[1])
-    weights = (p + problem.covariates.shape[1]) * sizes[0] + sum(a * b for a, b in pairwise(sizes))
-    activations = 3 * settings.recipe.batch_size * sum(sizes) + n * (settings.n_mirrors + 2)
-    per_network = 4 * (4 * weights + activations)
-    return int(min(p, np.ceil(p * per_network / settings.memory)))
-
-
-def _groups(features: NDArray[np.intp], problem: Problem, settings: Settings) -> Tensor:
-    """The feature of each input, with −1 for the covariates behind them."""
-    marked = np.append(features, np.full(problem.covariates.shape[1], -1))
-    return torch.from_numpy(marked).to(settings.device)
-
-
 def _loss(problem: Problem) -> Loss:
     return {0: squared_loss, 2: logistic_loss}.get(problem.classes, softmax_loss)
-
-
-def _tensor(values: NDArray[np.generic], settings: Settings) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(settings.device, torch.float32)
-
-
-def _array(values: Tensor) -> Floats:
-    return values.detach().double().cpu().numpy()

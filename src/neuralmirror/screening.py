@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import Seed, Settings, simultaneous
+from neuralmirror.schemes import simultaneous
+from neuralmirror.starts import Seed, Settings
 from neuralmirror.training import Tick
 
 

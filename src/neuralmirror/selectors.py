@@ -23,17 +23,9 @@ from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.mirrors import SCALES
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import (
-    SHRINKAGES,
-    Outcome,
-    Seed,
-    Settings,
-    chunk_count,
-    individual,
-    mirrors_needed,
-    simultaneous,
-)  # fmt: skip
+from neuralmirror.schemes import SHRINKAGES, Outcome, individual, mirrors_needed, simultaneous
 from neuralmirror.screening import rank_features, screen_size, split_rows
+from neuralmirror.starts import Seed, Settings, chunk_count
 from neuralmirror.training import Recipe, Tick
 
 SKIPS: dict[str, int | None] = {"auto": None, "linear": 1, "quadratic": 2, "none": 1}  # and their degrees

@@ -1,0 +1,175 @@
+"""What a scheme hands to the training: settings, inputs on the device, and fresh networks.
+
+Everything random is drawn from the generators of the features and the seed of the problem, never from the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from neuralmirror import lasso, mirrors
+from neuralmirror.importance import field_strengths
+from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
+from neuralmirror.problems import Problem
+from neuralmirror.training import Inputs, Recipe
+
+Floats = NDArray[np.float64]
+Seed = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an estimator resolved from its parameters."""
+
+    recipe: Recipe = field(default_factory=Recipe)
+    importance: Callable[[Networks, Tensor, Tensor], Tensor] = field_strengths
+    scale: Callable[[Tensor, Tensor], Tensor] = mirrors.kernel_scales
+    n_mirrors: int = 1
+    n_networks: int = 3
+    hidden: tuple[int, ...] | None = None
+    activation: str = "relu"
+    skip: bool = True
+    degree: int | None = None
+    transform: str = "auto"
+    choose_shrinkage: bool = False
+    early_stopping: bool = False
+    memory: int = 2**30
+    device: str = "cpu"
+    n_jobs: int | None = None
+
+
+def simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats], settings: Settings) -> Inputs:
+    """Directions of all features and then covariates, one data set for each problem; nothing shared."""
+    p, each = directions[0].shape[1:]
+    columns = [np.hstack([d.reshape(len(d), -1), q.covariates]) for q, d in zip(problems, directions, strict=True)]
+    return Inputs(
+        shared=torch.empty(len(columns[0]), 0, device=settings.device),
+        own=as_tensor(np.stack(columns), settings),
+        shared_group=torch.empty(0, dtype=torch.int64, device=settings.device),
+        own_group=groups_of(np.arange(p).repeat(each), problems[0], settings),
+    )
+
+
+def simultaneous_starts(
+    generators: Sequence[list[np.random.Generator]],
+    seeds: Sequence[Seed],
+    skips: Sequence[lasso.Skip],
+    settings: Settings,
+) -> Callable[[NDArray[np.intp], int], Networks]:
+    """Fresh networks of some problems; a feature's generator draws the rows of all its directions."""
+    p, each = len(generators[0]), settings.n_mirrors + 1
+    inputs, outputs = skips[0].linear.shape
+    sizes = settings.hidden or hidden_sizes(p)
+    rows = [  # (judge and members, p(K+1), h) of every problem
+        torch.stack([initial_rows(g, each, sizes[0]).flatten(0, 1) for _ in range(settings.n_networks + 1)])
+        for g in generators
+    ]
+
+    def starts(problems: NDArray[np.intp], member: int) -> Networks:
+        rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
+        covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
+        layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
+        linear, curve, intercept = (
+            torch.from_numpy(np.stack([skips[i][part] for i in problems])).float() for part in (0, 1, 2)
+        )
+        return Networks(
+            shared=torch.empty(0, len(problems), sizes[0]),
+            own=torch.cat([torch.stack([rows[i][member] for i in problems]), covariates], dim=1) / inputs**0.5,
+            bias=torch.zeros(len(problems), sizes[0]),
+            layers=[
+                (torch.stack([w for w, _ in layer]), torch.stack([b for _, b in layer]))
+                for layer in zip(*layers, strict=True)
+            ],
+            skip_shared=torch.empty(len(problems), 0, outputs),
+            skip_own=linear,
+            activation=ACTIVATIONS[settings.activation],
+            curve_shared=torch.empty(len(problems), 0, outputs),
+            curve_own=curve,
+            intercept=intercept,
+        ).to(settings.device)
+
+    return starts
+
+
+def individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:
+    """X and the covariates for all networks of a chunk, and each network's own pair."""
+    p, each = problem.x.shape[1], noise.shape[2] + 1
+    own = np.concatenate([problem.x[:, chunk, None], noise[:, chunk]], axis=2)  # (n, m, K+1)
+    return Inputs(
+        shared=as_tensor(np.hstack([problem.x, problem.covariates]), settings),
+        own=as_tensor(own.transpose(1, 0, 2), settings),
+        shared_group=groups_of(np.arange(p), problem, settings),
+        own_group=torch.full((each,), p, device=settings.device),
+        held=torch.from_numpy(chunk).to(settings.device),
+    )
+
+
+def individual_starts(
+    generators: list[np.random.Generator], seed: Seed, choice: lasso.Choice, noise: Floats, settings: Settings
+) -> Callable[[NDArray[np.intp]], Networks]:
+    """A function from features to their networks, which start alike but for the rows of their own pairs."""
+    problem = choice.problem
+    p, outputs, each = problem.x.shape[1], problem.codes().shape[1], noise.shape[2] + 1
+    inputs = p + problem.covariates.shape[1]
+    sizes = settings.hidden or hidden_sizes(p)
+    own = initial_rows(generators, each, sizes[0]) / (inputs + each - 1) ** 0.5  # (p, K+1, h)
+    rng = np.random.default_rng([*seed, 0])
+    features = initial_rows(generators, 1, sizes[0])[:, 0]
+    covariates = initial_rows([rng], inputs - p, sizes[0])[0]
+    shared = torch.cat([features, covariates]) / (inputs + each - 1) ** 0.5  # (s, h)
+    layers = initial_layers(rng, sizes, outputs)
+    skip_shared = lasso.Skip(np.zeros((p, inputs, outputs)), np.zeros((p, inputs, outputs)))
+    skip_own = lasso.Skip(np.zeros((p, each, outputs)), np.zeros((p, each, outputs)))
+    if settings.skip:
+        skip_shared, skip_own = lasso.individual_skips(choice, noise, settings.n_jobs)
+
+    def networks_of(chunk: NDArray[np.intp]) -> Networks:
+        m, index = len(chunk), torch.from_numpy(chunk)
+        start = shared[:, None].repeat(1, m, 1)  # (s, m, h)
+        start[index, torch.arange(m)] = 0
+        return Networks(
+            shared=start,
+            own=own[index],
+            bias=torch.zeros(m, sizes[0]),
+            layers=[(weight.repeat(m, 1, 1), bias.repeat(m, 1)) for weight, bias in layers],
+            skip_shared=torch.from_numpy(skip_shared.linear[chunk]).float(),
+            skip_own=torch.from_numpy(skip_own.linear[chunk]).float(),
+            activation=ACTIVATIONS[settings.activation],
+            curve_shared=torch.from_numpy(skip_shared.curve[chunk]).float(),
+            curve_own=torch.from_numpy(skip_own.curve[chunk]).float(),
+            intercept=torch.from_numpy(skip_own.intercept).float().expand(m, -1),
+        ).to(settings.device)
+
+    return networks_of
+
+
+def chunk_count(problem: Problem, settings: Settings) -> int:
+    """Into how many chunks the p networks of individual mirrors go: weight, gradient and two moments each."""
+    (n, p), sizes = problem.x.shape, settings.hidden or hidden_sizes(problem.x.shape[1])
+    weights = (p + problem.covariates.shape[1]) * sizes[0] + sum(a * b for a, b in pairwise(sizes))
+    activations = 3 * settings.recipe.batch_size * sum(sizes) + n * (settings.n_mirrors + 2)
+    per_network = 4 * (4 * weights + activations)
+    return int(min(p, np.ceil(p * per_network / settings.memory)))
+
+
+def groups_of(features: NDArray[np.intp], problem: Problem, settings: Settings) -> Tensor:
+    """The feature of each input, with −1 for the covariates behind them."""
+    marked = np.append(features, np.full(problem.covariates.shape[1], -1))
+    return torch.from_numpy(marked).to(settings.device)
+
+
+def as_tensor(values: NDArray[np.generic], settings: Settings) -> Tensor:
+    """Single-precision numbers on the device."""
+    return torch.from_numpy(np.ascontiguousarray(values)).to(settings.device, torch.float32)
+
+
+def as_array(values: Tensor) -> Floats:
+    """Double-precision numbers in NumPy."""
+    return values.detach().double().cpu().numpy()
