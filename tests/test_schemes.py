@@ -415,3 +415,26 @@ def test_the_ranking_puts_relevant_features_first():
     order = rank_features(q, SEED, replace(QUICK, recipe=Recipe(steps=300)))
     assert sorted(order) == list(range(12))
     assert {0, 1} == set(order[:2])
+
+
+def test_a_killed_individual_scheme_takes_up_its_completed_chunks(tmp_path, monkeypatch):
+    """Killed in the third chunk, it trains the third and later ones only, and ends where an undisturbed run does."""
+    from neuralmirror import schemes
+
+    q, settings = problem(), replace(QUICK, n_networks=1, memory=1)  # one feature per chunk
+    whole = individual(q, SEED, settings).strengths
+    fit, calls = schemes.fit_networks, []
+
+    def killed(*arguments, **options):
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(1)
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(schemes, "fit_networks", killed)
+    with pytest.raises(KeyboardInterrupt):
+        individual(q, SEED, settings, pieces=tmp_path)
+    assert len(list(tmp_path.glob("features-*.npz"))) == 2
+    monkeypatch.setattr(schemes, "fit_networks", lambda *a, **o: calls.append(1) or fit(*a, **o))
+    np.testing.assert_allclose(individual(q, SEED, settings, pieces=tmp_path).strengths, whole, rtol=1e-6)
+    assert len(calls) == q.x.shape[1]  # two before the kill, the rest after it

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuralmirror import lasso, mirrors
+from neuralmirror._pieces import kept
 from neuralmirror.ensembles import fit_ensembles
 from neuralmirror.networks import Networks
 from neuralmirror.problems import Problem
@@ -113,11 +115,21 @@ def simultaneous(
     return Outcome(strengths, np.stack(scales), as_array(curve), _described(choices, beliefs, shrinkages))
 
 
-def individual(problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None) -> Outcome:
+@dataclass(frozen=True)
+class Chunk:
+    """Strengths (m, K+1) and loss curves (m, ·) of the networks of some features; no curves where none was trained."""
+
+    strengths: Floats
+    curves: Floats
+
+
+def individual(
+    problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None, pieces: Path | None = None
+) -> Outcome:
     """Algorithm 1: one network per feature, in chunks that fit the memory budget.
 
     How much of the perceptrons is believed is found once, by networks without mirrors; where that is nothing, the
-    sparse parts decide alone and no perceptron is trained.
+    sparse parts decide alone and no perceptron is trained. Completed chunks are kept in the folder `pieces`.
     """
     generators = mirrors.feature_generators(problem.x, *seed)
     noise, scales = scaled_noise(problem, generators, settings)
@@ -125,18 +137,24 @@ def individual(problem: Problem, seed: Seed, settings: Settings, tick: Tick | No
     belief, settings, curve = _common_belief(choice, seed, settings)
     networks_of = individual_starts(generators, seed, choice, noise, settings)
     targets = as_tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
-    strengths, curves = [], []
-    for chunk in np.array_split(np.arange(problem.x.shape[1]), chunk_count(problem, settings)):
-        inputs = individual_inputs(problem, noise, chunk, settings)
-        networks = networks_of(chunk)
+
+    def fitted(features: NDArray[np.intp]) -> Chunk:
+        inputs = individual_inputs(problem, noise, features, settings)
+        networks, losses = networks_of(features), torch.empty(0, 0)
         if belief > 0:
             networks, losses = fit_networks(networks, inputs, targets, _loss(problem), settings, seed, tick=tick)
-            curves.append(losses)
         networks = networks.scaled(networks.bias.new_full((len(networks),), belief))
-        strengths.append(settings.importance(networks, inputs.shared, inputs.own))
-    curve = torch.cat(curves).mean(dim=0, keepdim=True) if curves else curve
+        return Chunk(as_array(settings.importance(networks, inputs.shared, inputs.own)), as_array(losses))
+
+    chunks = [
+        kept(pieces, f"features-{features[0]}-{features[-1]}", Chunk, partial(fitted, features))
+        for features in np.array_split(np.arange(problem.x.shape[1]), chunk_count(problem, settings))
+    ]
+    strengths = np.concatenate([chunk.strengths for chunk in chunks])[None]  # (1, p, K+1)
+    if belief > 0:
+        curve = np.concatenate([chunk.curves for chunk in chunks]).mean(axis=0, keepdims=True)
     described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]))
-    return Outcome(as_array(torch.cat(strengths))[None], scales[None], as_array(curve), described)
+    return Outcome(strengths, scales[None], curve, described)
 
 
 def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> int:
@@ -241,10 +259,10 @@ def _ways(settings: Settings) -> list[Settings]:
     return [replace(settings, recipe=recipe, choose_shrinkage=False) for recipe in recipes]
 
 
-def _common_belief(choice: lasso.Choice, seed: Seed, settings: Settings) -> tuple[float, Settings, Tensor]:
+def _common_belief(choice: lasso.Choice, seed: Seed, settings: Settings) -> tuple[float, Settings, Floats]:
     """The share of a perceptron without mirrors that predicts best, the settings with its shrinkage, and its curve."""
     if settings.n_networks == 1:
-        return 1.0, settings, torch.zeros(1, 1)
+        return 1.0, settings, np.zeros((1, 1))
     plain = replace(
         settings, n_mirrors=0, transform="standard", degree=choice.degree,
         recipe=replace(settings.recipe, coordinates="directions"),
@@ -252,7 +270,7 @@ def _common_belief(choice: lasso.Choice, seed: Seed, settings: Settings) -> tupl
     outcome = simultaneous([choice.problem], [seed], plain)
     recipe = replace(settings.recipe, shrinkage=float(outcome.choices["shrinkage"][0]))
     settled = replace(settings, recipe=recipe, choose_shrinkage=False)
-    return float(outcome.choices["belief"][0]), settled, torch.from_numpy(outcome.curve)
+    return float(outcome.choices["belief"][0]), settled, outcome.curve
 
 
 def _described(choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Floats) -> dict[str, list[str]]:

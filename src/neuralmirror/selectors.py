@@ -95,8 +95,9 @@ class NeuralGaussianMirror(ControlledSelector):
     progress : bool or None
         Show a progress bar; None shows it on terminals.
     checkpoint : path or None
-        Folder for completed pieces of the work (individual: each draw; simultaneous: all draws, trained as one). A fit
-        that was killed takes them up again when it is repeated with the same data and parameters.
+        Folder for completed pieces of the work (individual: each chunk of networks and each draw; simultaneous: all
+        draws, trained as one). A fit that was killed takes them up again when it is repeated with the same data and
+        parameters.
 
     Attributes
     ----------
@@ -310,8 +311,12 @@ class NeuralGaussianMirror(ControlledSelector):
         folder = self._pieces_folder(problem, settings.n_mirrors, seed)
         if self.scheme == "simultaneous":
             return kept(folder, "draws", Outcome, lambda: simultaneous([problem] * len(seeds), seeds, settings, tick))
+        draws = [(s, f"draw-{s[1]}") for s in seeds]
         return Outcome.join(
-            [kept(folder, f"draw-{s[1]}", Outcome, partial(individual, problem, s, settings, tick)) for s in seeds]
+            [
+                kept(folder, name, Outcome, partial(individual, problem, s, settings, tick, folder and folder / name))
+                for s, name in draws
+            ]
         )
 
     def _pieces_folder(self, problem: Problem, n_mirrors: int, seed: int) -> Path | None:
