@@ -1,0 +1,32 @@
+"""How long does a fit at the default settings take, and how much memory?
+
+Goal on 2 cores, n = 1000: p = 500 within 30 s, p = 2000 within 120 s, below 2 GB.
+Run: python benchmarks/default.py [p ...]. No answer from a quiet machine has been written down yet; on one busy core
+p = 500 took 10 to 20 s.
+"""
+
+import resource
+import sys
+import time
+
+from neuralmirror import NeuralGaussianMirror
+from neuralmirror.designs import Simulation
+from neuralmirror.selection import false_discovery_proportion, power
+
+GOALS = {500: 30, 2000: 120}
+
+
+def main(sizes: list[int]) -> None:
+    print(f"{'p':>6} {'seconds':>8} {'goal':>6} {'peak GB':>8} {'FDP':>6} {'power':>6}")
+    for p in sizes:
+        X, y, truth = Simulation(p=p).sample(0)
+        started = time.perf_counter()
+        mirror = NeuralGaussianMirror(random_state=0).fit(X, y)
+        seconds = time.perf_counter() - started
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        found = false_discovery_proportion(mirror.support_, truth), power(mirror.support_, truth)
+        print(f"{p:>6} {seconds:>8.1f} {GOALS.get(p, ''):>6} {peak:>8.2f} {found[0]:>6.2f} {found[1]:>6.2f}")
+
+
+if __name__ == "__main__":
+    main([int(size) for size in sys.argv[1:]] or list(GOALS))
