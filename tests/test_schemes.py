@@ -324,7 +324,7 @@ def test_the_unit_of_a_perceptron_is_what_the_skip_leaves():
 
 @pytest.mark.parametrize(
     ("found", "fdr", "k"),
-    [(30, 0.1, 1), (29, 0.1, 2), (15, 0.1, 2), (14, 0.1, 3), (9, 0.1, 4), (1, 0.1, 4), (15, 0.2, 1), (0, 0.1, 4)],
+    [(50, 0.1, 1), (49, 0.1, 2), (25, 0.1, 2), (24, 0.1, 3), (13, 0.1, 4), (1, 0.1, 4), (25, 0.2, 1), (0, 0.1, 4)],
 )
 def test_fewer_relevant_features_need_more_mirrors(found, fdr, k, monkeypatch):
     monkeypatch.setattr(lasso, "relevant_count", lambda *_: found)

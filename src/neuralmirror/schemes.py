@@ -158,7 +158,7 @@ def individual(
 
 
 def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> int:
-    """K = ⌈3 / (fdr · s)⌉ up to `most`, for s features kept by a sparse fit of X alone.
+    """K = ⌈5 / (fdr · s)⌉ up to `most`, for s features kept by a sparse fit of X alone.
 
     Offset 1 needs 1 / (K · fdr) discoveries, and such a fit keeps up to three times the relevant features. Where it
     explains next to nothing it tells nothing of their number, and 2 serves.
@@ -168,7 +168,7 @@ def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int =
     if first.explained < LITTLE:
         return 2
     found = max(1, lasso.relevant_count(replace(choice, first=None if problem.classes else first), settings.n_jobs))
-    return int(np.clip(np.ceil(3 / (fdr * found) - 1e-9), 1, most))
+    return int(np.clip(np.ceil(5 / (fdr * found) - 1e-9), 1, most))
 
 
 def scaled_noise(
