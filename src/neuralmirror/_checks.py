@@ -127,7 +127,7 @@ def check_response(y: Any, n: int) -> NDArray[Any]:
         kinds = sorted({type(value).__name__ for value in values})
         raise ValueError(f"y mixes values of the types {', '.join(kinds)}; give numbers or labels, not both") from None
     if distinct < 2:
-        raise ValueError(f"y is constant (one class or one value, {str(values[0])!r}); a response that varies is needed")
+        raise ValueError(f"y is constant (one class or one value, {values[0]}); a response that varies is needed")
     return values
 
 
