@@ -62,6 +62,18 @@ def test_fits_of_one_batch_may_need_different_numbers_of_mirrors():
         np.testing.assert_allclose(one.strengths_, alone.strengths_, atol=0.02)
 
 
+@pytest.mark.usefixtures("unbelieved")
+def test_screened_fits_in_one_batch_equal_separate_fits():
+    samples = [data(seed, n=150) for seed in range(2)]
+    together = [mirror(random_state=seed, n_networks=2, screen=6) for seed in range(2)]
+    fit_together(together, samples)
+    for seed, (one, (x, y)) in enumerate(zip(together, samples, strict=True)):
+        other = mirror(random_state=seed, n_networks=2, screen=6).fit(x, y)
+        assert np.count_nonzero(one.scales_) == 6
+        assert (one.scales_[:4] > 0).all()  # the relevant ones pass the screen
+        np.testing.assert_allclose(one.strengths_[:, :4], other.strengths_[:, :4], atol=0.03)
+
+
 def test_fits_of_one_batch_keep_their_own_levels_and_groups():
     x, y = data()
     one, two = mirror(fdr=0.3), mirror(fdr=0.5, feature_groups=list("aabcdefg"))
@@ -77,7 +89,8 @@ def test_only_single_simultaneous_fits_on_a_gpu_go_in_batches(monkeypatch):
 
     monkeypatch.setattr(selectors, "resolve_device", lambda device: "cuda")
     assert mirror().trains_in_batches()
-    for parameters in ({"scheme": "individual"}, {"n_repeats": 2}, {"screen": 4}):
+    assert mirror(screen=4).trains_in_batches()
+    for parameters in ({"scheme": "individual"}, {"n_repeats": 2}):
         assert not mirror(**parameters).trains_in_batches()
     monkeypatch.setattr(selectors, "resolve_device", lambda device: "cpu")
     assert not mirror().trains_in_batches()

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso, LassoCV, LinearRegression, LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
-from neuralmirror import lasso
+from neuralmirror import lasso, solvers
 from neuralmirror.problems import Problem, rank_normal, standardised
 
 SOLVER = 0.02  # how far two runs of a coordinate descent stopped at its tolerance may lie apart
@@ -32,6 +31,15 @@ def squared_problem(seed=0, n=200, p=6, k=1):
     return replace(q, y=q.x[:, 0] ** 2 + 2 * q.x[:, 1] ** 2 + 0.5 * noise), directions
 
 
+def run(steps):
+    """The result of a generator of tasks."""
+    return solvers.solve([steps], solvers.one_by_one)[0]
+
+
+def cross_validated(columns, y, weights):
+    return solvers.coordinate_descent(solvers.Task(columns, y, weights))
+
+
 def plain(q, degree=1):
     """The choice that leaves the response as it is."""
     return lasso.Choice(q, "standard", degree)
@@ -39,48 +47,11 @@ def plain(q, degree=1):
 
 def fitted(q, directions, degree=1):
     """θ and κ of the directions (p, K+1), and θ of the covariates (c,)."""
-    linear, curve, _ = lasso.skip(plain(q, degree), directions)
+    linear, curve, _ = run(lasso.skip(plain(q, degree), directions))
     _, p, each = directions.shape
     assert not curve[p * each :].any()  # covariates have no squares
     theta, kappa = (part[: p * each, 0].reshape(p, each) for part in (linear, curve))
     return theta, kappa, linear[p * each :, 0]
-
-
-def objective(columns, y, theta, penalty, weights):
-    """‖y − Dθ‖²/2n + λ Σ |θ_j|/w_j about the means."""
-    residual = y - y.mean() - (columns - columns.mean(axis=0)) @ theta
-    return residual @ residual / (2 * len(y)) + penalty * np.sum(np.abs(theta) / weights)
-
-
-def test_weighted_lasso_minimises_its_objective():
-    q, directions = problem()
-    columns, weights = directions.reshape(200, -1), np.linspace(0.3, 2, 12)
-    fit = lasso.cross_validated_lasso(columns, q.y, weights)
-    best = Lasso(alpha=fit.penalty, tol=1e-10, max_iter=100_000).fit(columns * weights, q.y).coef_ * weights
-    value, lowest = (objective(columns, q.y, t, fit.penalty, weights) for t in (fit.coefficients, best))
-    assert lowest <= value <= lowest * 1.001
-    assert 0.5 < fit.explained < 1
-
-
-def test_the_share_explained_is_out_of_sample():
-    rng = np.random.default_rng(0)
-    fit = lasso.cross_validated_lasso(rng.standard_normal((60, 100)), rng.standard_normal(60), np.ones(100))
-    assert fit.explained < 0.3  # more columns than rows: in sample it could be 1
-
-
-@pytest.mark.parametrize("end", [1.0, 0.1, 1e-3])
-def test_the_path_is_followed_until_the_error_turns(end):
-    """The penalty is a minimum of the error over the whole path, however little noise there is."""
-    rng = np.random.default_rng(0)
-    columns = rng.standard_normal((120, 8))
-    y = columns[:, 0] + end * rng.standard_normal(120)
-    fit = lasso.cross_validated_lasso(columns, y, np.ones(8))
-    largest = np.abs(columns.T @ (y - y.mean())).max() / 120
-    folds = KFold(5, shuffle=True, random_state=0)
-    whole = LassoCV(alphas=largest * np.geomspace(1, 1e-3, 60), cv=folds).fit(columns, y)
-    best = 1 - whole.mse_path_.mean(axis=1).min() / y.var()
-    assert fit.explained == pytest.approx(best, abs=0.01)
-    assert fit.penalty <= largest * 1.0001
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -102,19 +73,18 @@ def test_column_weights_of_an_empty_first_stage_are_equal():
     assert (weights > 0).all()
 
 
-def test_every_adaptive_stage_starts_from_the_weights_of_the_one_before():
-    seen = []
+def test_every_adaptive_stage_is_weighted_by_the_one_before():
+    groups, seen = np.array([0, 0, 1, 1]), []
 
-    def solve(stage, weights):
-        seen.append((stage, weights))
-        return np.full(4, float(stage))
+    def solver(tasks):
+        seen.extend(task.weights for task in tasks)
+        return [solvers.Fit(np.array([3.0, 0, 0, 1]) / len(seen), 0.1, 0.5) for _ in tasks]
 
-    groups = np.array([0, 0, 1, 1])
-    last = lasso.adaptive_lasso(solve, np.array([3.0, 0, 0, 1]), groups)
-    assert [stage for stage, _ in seen] == list(range(1, lasso.STAGES + 1))
-    np.testing.assert_allclose(seen[0][1], lasso.group_weights(np.array([3.0, 0, 0, 1]), groups))
-    np.testing.assert_allclose(seen[1][1], np.sqrt(1 + lasso.FLOOR))
-    np.testing.assert_array_equal(last, lasso.STAGES)
+    (stages,) = solvers.solve([lasso.adaptive_stages(np.eye(4), np.ones(4), groups)], solver)
+    assert len(stages) == len(seen) == 1 + lasso.STAGES
+    np.testing.assert_array_equal(seen[0], 1)
+    for before, weights in zip(stages, seen[1:], strict=False):
+        np.testing.assert_allclose(weights, lasso.group_weights(before.coefficients, groups))
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -161,7 +131,7 @@ def test_a_strong_covariate_does_not_cost_the_features_their_coefficients(degree
         loud = replace(q, y=y)
         theta, _, _ = fitted(loud, directions, degree)
         np.testing.assert_allclose(theta[:2, 0], [1, 2], atol=0.15)
-        _, own = lasso.individual_lassos(plain(loud, degree), directions[..., 1:], y)
+        _, own = run(lasso.individual_lassos(plain(loud, degree), directions[..., 1:], y))
         np.testing.assert_allclose(own.linear[:2, 0], [1, 2], atol=0.15)
 
 
@@ -201,7 +171,7 @@ def test_a_quadratic_skip_finds_squares():
 @pytest.mark.parametrize("seed", range(4))
 def test_squares_enter_where_they_predict_better(seed):
     q, directions = squared_problem(seed)
-    assert lasso.choose(q, directions, "standard").degree == 2
+    assert run(lasso.choose(q, directions, "standard")).degree == 2
 
 
 def test_squares_stay_out_of_a_straight_truth():
@@ -210,33 +180,34 @@ def test_squares_stay_out_of_a_straight_truth():
     for seed in range(8):
         q, directions = problem(seed, n=150, p=10)
         columns = directions.reshape(150, -1)
-        fits = [lasso.plain_lasso(lasso.with_squares(columns, d), standardised(q.y), q.covariates) for d in (1, 2)]
+        fits = [run(lasso.plain_lasso(lasso.with_squares(columns, d), standardised(q.y), q.covariates)) for d in (1, 2)]
         shares.append([fit.explained for fit in fits])
-        assert lasso.choose(q, directions, "standard").degree == 1 + np.argmax(shares[-1])
+        assert run(lasso.choose(q, directions, "standard")).degree == 1 + np.argmax(shares[-1])
     gains = np.diff(shares)
     assert np.median(gains) < 0
     assert gains.max() < 0.01
 
 
-def test_questions_that_are_not_open_are_not_asked(monkeypatch):
+def test_questions_that_are_not_open_are_not_asked():
     q, directions = problem()
-    monkeypatch.setattr(lasso, "cross_validated_lasso", lambda *_: pytest.fail("a lasso was fitted"))
     for degree in (1, 2):
-        choice = lasso.choose(q, directions, "rank", degree)
+        steps = lasso.choose(q, directions, "rank", degree)
+        (choice,) = solvers.solve([steps], lambda _: pytest.fail("a lasso was fitted"))
         assert (choice.degree, choice.transform, choice.first) == (degree, "rank", None)
 
 
 def test_the_choice_treats_the_directions_alike():
     q, directions = squared_problem()
-    one, other = (lasso.choose(q, d) for d in (directions, directions[:, :, ::-1]))
+    one, other = (run(lasso.choose(q, d)) for d in (directions, directions[:, :, ::-1]))
     assert (one.degree, one.transform) == (other.degree, other.transform)
 
 
 def test_the_fit_of_the_choice_is_the_first_stage():
     q, directions = squared_problem()
-    choice = lasso.choose(q, directions)
+    choice = run(lasso.choose(q, directions))
     assert choice.first is not None
-    for one, other in zip(*(lasso.skip(c, directions) for c in (choice, replace(choice, first=None))), strict=True):
+    skips = [run(lasso.skip(c, directions)) for c in (choice, replace(choice, first=None))]
+    for one, other in zip(*skips, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -245,9 +216,9 @@ def test_the_count_of_relevant_features(degree):
     """Every strong feature is counted once, however many of its columns are kept, and covariates are not."""
     q, _ = problem(n=300, relevant=6, covariates=2)
     curved = replace(q, y=q.y + (q.x**2).sum(axis=1))
-    assert lasso.relevant_count(plain(curved, degree)) == 6
+    assert run(lasso.relevant_count(plain(curved, degree))) == 6
     nothing, _ = problem(n=300, relevant=0, covariates=2)
-    assert lasso.relevant_count(plain(nothing, degree)) < 6
+    assert run(lasso.relevant_count(plain(nothing, degree))) < 6
 
 
 # ---- individual mirrors ----
@@ -255,12 +226,12 @@ def test_the_count_of_relevant_features(degree):
 
 def explicit_lasso(columns, y, groups, stages):
     """All stages of one lasso by a plain solver."""
-
-    def solve(stage, weights):
-        model = Lasso(alpha=stages[stage].penalty, tol=1e-10, max_iter=100_000)
-        return model.fit(columns * weights, y).coef_ * weights
-
-    return lasso.adaptive_lasso(solve, solve(0, np.ones(columns.shape[1])), groups)
+    weights = np.ones(columns.shape[1])
+    for stage in stages:
+        model = Lasso(alpha=stage.penalty, tol=1e-10, max_iter=100_000)
+        theta = model.fit(columns * weights, y).coef_ * weights
+        weights = lasso.group_weights(theta, groups)
+    return theta
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -269,12 +240,12 @@ def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k, degree):
     """Shared inner products and a warm start change nothing but speed."""
     q, directions = (problem if degree == 1 else squared_problem)(k=k)
     noise, x = directions[..., 1:], lasso.with_squares(q.x, degree)
-    shared, own = lasso.individual_lassos(plain(q, degree), noise, q.y)
+    shared, own = run(lasso.individual_lassos(plain(q, degree), noise, q.y))
     features = np.tile(np.arange(6), degree)
-    stages = [lasso.cross_validated_lasso(x, q.y, np.ones(6 * degree))]
+    stages = [cross_validated(x, q.y, np.ones(6 * degree))]
     for _ in range(lasso.STAGES):
         weights = lasso.group_weights(stages[-1].coefficients, features)
-        stages.append(lasso.cross_validated_lasso(x, q.y, weights))
+        stages.append(cross_validated(x, q.y, weights))
     for j in range(6):
         columns = np.hstack([x, lasso.with_squares(noise[:, j], degree)])
         theta = explicit_lasso(columns, q.y, np.append(features, np.full(k * degree, j)), stages)
@@ -289,7 +260,7 @@ def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k, degree):
 def test_individual_lassos_are_close_to_their_common_solution():
     """K columns of noise among many change little: both relevant features keep their coefficients."""
     q, directions = problem(n=500)
-    shared, own = lasso.individual_lassos(plain(q), directions[..., 1:], q.y)
+    shared, own = run(lasso.individual_lassos(plain(q), directions[..., 1:], q.y))
     np.testing.assert_allclose(own.linear[:2, 0], [1, 2], atol=0.2)
     np.testing.assert_allclose(shared.linear[2:, 0], 1, atol=0.2)
     assert np.abs(own.linear[:, 1]).max() < 0.15
@@ -298,7 +269,7 @@ def test_individual_lassos_are_close_to_their_common_solution():
 @pytest.mark.parametrize("degree", [1, 2])
 def test_individual_lassos_leave_covariates_unpenalised(degree):
     q, directions = problem(n=300, covariates=2)
-    shared, own = lasso.individual_lassos(plain(q, degree), directions[..., 1:], q.y)
+    shared, own = run(lasso.individual_lassos(plain(q, degree), directions[..., 1:], q.y))
     assert shared.linear.shape == shared.curve.shape == (6, 8)
     assert not shared.curve[:, 6:].any()
     for j in range(6):
@@ -308,15 +279,6 @@ def test_individual_lassos_leave_covariates_unpenalised(degree):
         np.testing.assert_allclose(shared.linear[j, 6:], expected, atol=SOLVER)
 
 
-def test_individual_lassos_do_not_depend_on_workers():
-    q, directions = problem()
-    for one, two in zip(
-        *(lasso.individual_lassos(plain(q, 2), directions[..., 1:], q.y, n_jobs=jobs) for jobs in (1, 2)), strict=True
-    ):
-        for part in range(2):
-            np.testing.assert_array_equal(one[part], two[part])
-
-
 # ---- the response ----
 
 
@@ -324,7 +286,7 @@ def test_individual_lassos_do_not_depend_on_workers():
 def test_the_transform_that_a_lasso_predicts_best_is_taken(bend, expected):
     q, directions = problem(n=400)
     values = bend(3 * q.x[:, 0] + 0.1 * q.y)
-    choice = lasso.choose(Problem(q.x, values, q.covariates), directions, "auto", degree=1)
+    choice = run(lasso.choose(Problem(q.x, values, q.covariates), directions, "auto", degree=1))
     if expected == "rank":
         assert choice.transform == "rank"
     transforms = {"rank": rank_normal(values), "standard": standardised(values)}
@@ -334,7 +296,7 @@ def test_the_transform_that_a_lasso_predicts_best_is_taken(bend, expected):
 @pytest.mark.parametrize("name", ["rank", "standard"])
 def test_a_named_transform_is_applied(name):
     q, directions = problem()
-    choice = lasso.choose(q, directions, name)
+    choice = run(lasso.choose(q, directions, name))
     assert choice.transform == name
     np.testing.assert_allclose(choice.problem.y, {"rank": rank_normal, "standard": standardised}[name](q.y))
 
@@ -342,7 +304,7 @@ def test_a_named_transform_is_applied(name):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_are_left_as_they_are(classes):
     q, directions = problem(classes=classes)
-    choice = lasso.choose(q, directions, "auto")
+    choice = run(lasso.choose(q, directions, "auto"))
     assert choice.transform == "none"
     np.testing.assert_array_equal(choice.problem.y, q.y)
 
@@ -351,9 +313,9 @@ def test_classes_are_left_as_they_are(classes):
 @pytest.mark.parametrize(("classes", "outputs"), [(0, 1), (2, 1), (3, 3)])
 def test_skips_have_one_column_per_output(classes, outputs, degree):
     q, directions = problem(n=60, classes=classes, covariates=1)
-    for part in lasso.skip(plain(q, degree), directions)[:2]:
+    for part in run(lasso.skip(plain(q, degree), directions))[:2]:
         assert part.shape == (6 * 2 + 1, outputs)
-    shared, own = lasso.individual_skips(plain(q, degree), directions[..., 1:])
+    shared, own = run(lasso.individual_skips(plain(q, degree), directions[..., 1:]))
     for part in range(2):
         assert shared[part].shape == (6, 7, outputs)
         assert own[part].shape == (6, 2, outputs)
@@ -381,7 +343,7 @@ def test_the_constant_of_a_rare_class_is_its_log_odds():
 
 def test_the_constant_of_numbers_centres_the_skip():
     q, directions = problem(n=300)
-    linear, curve, constant = lasso.skip(plain(q, 2), directions)
+    linear, curve, constant = run(lasso.skip(plain(q, 2), directions))
     columns = directions.reshape(300, -1)
     fitted_values = columns @ linear + (columns**2 - 1) @ curve + constant
     np.testing.assert_allclose(fitted_values.mean(), q.y.mean(), atol=1e-10)

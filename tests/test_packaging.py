@@ -22,6 +22,8 @@ LAYERS = [
     "importance",
     "selection",
     "problems",
+    "proximal",
+    "solvers",
     "lasso",
     "starts",
     "schemes",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from builders import normal, random_networks, simultaneous_inputs
-from neuralmirror import lasso, mirrors
+from neuralmirror import lasso, mirrors, solvers
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
@@ -322,13 +322,21 @@ def test_the_unit_of_a_perceptron_is_what_the_skip_leaves():
 # ---- how many mirrors ----
 
 
+def needed(q, fdr):
+    return solvers.solve([mirrors_needed(q, fdr, QUICK)], solvers.one_by_one)[0]
+
+
 @pytest.mark.parametrize(
     ("found", "fdr", "k"),
     [(50, 0.1, 1), (49, 0.1, 2), (25, 0.1, 2), (24, 0.1, 3), (13, 0.1, 4), (1, 0.1, 4), (25, 0.2, 1), (0, 0.1, 4)],
 )
 def test_fewer_relevant_features_need_more_mirrors(found, fdr, k, monkeypatch):
-    monkeypatch.setattr(lasso, "relevant_count", lambda *_: found)
-    assert mirrors_needed(problem(n=40), fdr, QUICK) == k
+    def count(choice):
+        return found
+        yield
+
+    monkeypatch.setattr(lasso, "relevant_count", count)
+    assert needed(problem(n=40), fdr) == k
 
 
 def test_the_number_of_mirrors_follows_the_data():
@@ -337,7 +345,7 @@ def test_the_number_of_mirrors_follows_the_data():
     x = standardised(rng.standard_normal((200, 12)))
     for relevant, fdr, k in ((10, 0.5, 1), (2, 0.1, 4)):
         y = standardised(x[:, :relevant].sum(axis=1) + 0.1 * rng.standard_normal(200))
-        assert mirrors_needed(Problem(x, y, np.empty((200, 0))), fdr, QUICK) == k
+        assert needed(Problem(x, y, np.empty((200, 0))), fdr) == k
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])
@@ -345,7 +353,7 @@ def test_a_fit_that_explains_nothing_tells_nothing_of_the_number(classes):
     rng = np.random.default_rng(0)
     x = standardised(rng.standard_normal((100, 5)))
     y = rng.integers(0, classes, 100).astype(float) if classes else standardised(rng.standard_normal(100))
-    assert mirrors_needed(Problem(x, y, np.empty((100, 0)), classes), 0.1, QUICK) == 2
+    assert needed(Problem(x, y, np.empty((100, 0)), classes), 0.1) == 2
 
 
 # ---- the skip ----
@@ -370,10 +378,7 @@ def test_squares_of_the_skip_reach_the_strengths(scheme, monkeypatch):
 
 
 def test_without_a_skip_no_lasso_is_fitted(scheme, monkeypatch):
-    def refuse(*arguments, **options):
-        raise AssertionError("a lasso was fitted")
-
-    monkeypatch.setattr(lasso, "cross_validated_lasso", refuse)
+    monkeypatch.setattr(solvers, "coordinate_descent", lambda *_: pytest.fail("a lasso was fitted"))
     assert np.isfinite(scheme(problem(), replace(QUICK, skip=False)).strengths).all()
 
 
@@ -412,7 +417,7 @@ def test_rare_classes_are_in_both_parts():
 
 def test_the_ranking_puts_relevant_features_first():
     q = problem(n=150, p=12)
-    order = rank_features(q, SEED, replace(QUICK, recipe=Recipe(steps=300)))
+    (order,) = rank_features([q], [SEED], replace(QUICK, recipe=Recipe(steps=300)))
     assert sorted(order) == list(range(12))
     assert {0, 1} == set(order[:2])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch import Tensor
 from neuralmirror import lasso
 from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.schemes import kept_rows
+from neuralmirror.schemes import kept_rows, solve_all
 from neuralmirror.selectors import NeuralGaussianMirror
 from neuralmirror.starts import Settings
 from neuralmirror.training import Inputs, Loss, logistic_loss, softmax_loss, squared_loss, train
@@ -102,7 +103,8 @@ def _trained(
     theta = np.zeros((p + c, outputs))
     if settings.skip:
         part = _part(problem, learning)
-        theta = lasso.skip(lasso.Choice(part, "none", 1), part.x[:, :, None], settings.n_jobs).linear
+        (found,) = solve_all([partial(lasso.skip, lasso.Choice(part, "none", 1), part.x[:, :, None])], settings)
+        theta = found.linear
     networks = Networks(
         shared=torch.empty(0, 1, sizes[0]),
         own=initial_rows([rng], p + c, sizes[0]) / (p + c) ** 0.5,

@@ -5,41 +5,27 @@
 A plain lasso with cross-validated λ, then again with columns weighted by (r_j + ε)^½, where r_j adds up the
 coefficients of all directions of feature j: small features are shrunk more, large ones freed from bias, and the
 directions of a feature share one weight. Squares enter only where they predict better out of sample, and so do
-the ranks of y. The solver is scikit-learn's.
+the ranks of y. What needs cross-validated lassos yields them as tasks (see solvers).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.linear_model import LassoCV, LogisticRegression, lasso_path
-from sklearn.model_selection import KFold
+from sklearn.linear_model import LogisticRegression
 
 from neuralmirror.problems import Problem, rank_normal, standardised
+from neuralmirror.proximal import Neighbours
+from neuralmirror.solvers import Fit, Steps, Task
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.intp]
 
 FLOOR = 0.01  # ε: what a feature of coefficient zero keeps
 STAGES = 2  # adaptive lassos after the plain one
-PENALTIES = 15  # on each part of the path
-TURNS = (1.0, 0.1, 0.01, 0.001)  # where its parts end, as shares of the smallest penalty that kills all coefficients
-FLAT = 1.02  # how near to its minimum the error must still be at the end of a part to follow the next
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Coefficients (columns,) of one lasso, its penalty, and the share of variance it explains out of sample."""
-
-    coefficients: Floats
-    penalty: float
-    explained: float
 
 
 @dataclass(frozen=True)
@@ -60,47 +46,22 @@ class Skip(NamedTuple):
     intercept: Floats = np.zeros(1)
 
 
-def cross_validated_lasso(columns: Floats, y: Floats, weights: Floats, n_jobs: int | None = None) -> Fit:
-    """argmin ‖y − Dθ‖²/2n + λ Σ |θ_j|/w_j with λ by five-fold cross-validation.
-
-    Small penalties are slow and matter only where there is little noise, so the path is followed in parts, and only
-    until the error has turned.
-    """
-    design = np.asfortranarray(columns * weights)
-    largest = max(float(np.abs(design.T @ (y - y.mean())).max()) / len(y), 1e-12)
-    parts = []
-    for start, end in pairwise(TURNS):
-        parts.append(_path(design, y, largest * np.geomspace(start, end, PENALTIES), n_jobs))
-        if _errors(parts[-1])[-1] > FLAT * min(_errors(part).min() for part in parts):
-            break
-    best = min(parts, key=lambda part: _errors(part).min())
-    explained = 1 - float(_errors(best).min()) / max(float(y.var()), 1e-300)
-    return Fit(best.coef_ * weights, float(best.alpha_), explained)
-
-
-def _path(design: Floats, y: Floats, penalties: Floats, n_jobs: int | None) -> LassoCV:
-    folds = KFold(5, shuffle=True, random_state=0)
-    return LassoCV(alphas=penalties, cv=folds, n_jobs=n_jobs, max_iter=5000, tol=1e-3).fit(design, y)
-
-
-def _errors(part: LassoCV) -> Floats:
-    """Mean squared error out of sample at each penalty."""
-    return np.asarray(part.mse_path_.mean(axis=1))
-
-
 def group_weights(coefficients: Floats, groups: Groups) -> Floats:
     """(r_j + ε)^½ of each column's feature j, with r_j = Σ |θ| over its columns / max over features."""
-    sizes = np.bincount(groups, np.abs(coefficients))
-    share = sizes / max(float(sizes.max(initial=0.0)), 1e-300)
-    return np.asarray(np.sqrt(share + FLOOR)[groups])
+    return _weights_of_sizes(np.bincount(groups, np.abs(coefficients)).astype(float))[groups]
 
 
-def adaptive_lasso(solve: Callable[[int, Floats], Floats], first: Floats, groups: Groups) -> Floats:
-    """Coefficients after the adaptive stages; `solve` maps a stage and its column weights to coefficients."""
-    coefficients = first
-    for stage in range(1, STAGES + 1):
-        coefficients = solve(stage, group_weights(coefficients, groups))
-    return coefficients
+def _weights_of_sizes(sizes: Floats) -> Floats:
+    largest = sizes.max(axis=-1, keepdims=True, initial=1e-300)
+    return np.asarray(np.sqrt(sizes / largest + FLOOR))
+
+
+def adaptive_stages(columns: Floats, y: Floats, groups: Groups, first: Fit | None = None) -> Steps[list[Fit]]:
+    """The plain lasso and then each adaptive one, weighted by the one before it."""
+    stages = [first or (yield Task(columns, y, np.ones(columns.shape[1])))]
+    for _ in range(STAGES):
+        stages.append((yield Task(columns, y, group_weights(stages[-1].coefficients, groups))))
+    return stages
 
 
 def with_squares(columns: Floats, degree: int) -> Floats:
@@ -110,11 +71,12 @@ def with_squares(columns: Floats, degree: int) -> Floats:
 
 def as_skip(coefficients: Floats, columns: Floats) -> Skip:
     """θ and κ from coefficients of `with_squares(columns, ·)`: squares enter the skip as x² − 1."""
-    inputs = columns.shape[1]
-    if len(coefficients) == inputs:
-        return Skip(coefficients, np.zeros_like(coefficients))
+    inputs = columns.shape[-1]
+    linear, curve = coefficients[..., :inputs], coefficients[..., inputs:]
+    if not curve.size:
+        return Skip(linear, np.zeros_like(linear))
     spread = (columns**2).std(axis=0)
-    return Skip(coefficients[:inputs], coefficients[inputs:] / np.where(spread > 0, spread, 1.0))
+    return Skip(linear, curve / np.where(spread > 0, spread, 1.0))
 
 
 def beside(covariates: Floats, values: Floats) -> tuple[Floats, Floats]:
@@ -122,45 +84,50 @@ def beside(covariates: Floats, values: Floats) -> tuple[Floats, Floats]:
 
     A lasso that leaves covariates unpenalised is a lasso on what they leave of the columns and of the response.
     """
+    if not covariates.size:
+        return np.zeros((0, *values.shape[1:])), values
     slopes = np.asarray(np.linalg.lstsq(covariates, values)[0], dtype=float)
     return slopes, values - covariates @ slopes
 
 
-def plain_lasso(columns: Floats, y: Floats, covariates: Floats, n_jobs: int | None = None) -> Fit:
+def plain_lasso(columns: Floats, y: Floats, covariates: Floats) -> Steps[Fit]:
     """Every column penalised alike, covariates not at all."""
     (_, design), (_, rest) = beside(covariates, columns), beside(covariates, y)
-    fit = cross_validated_lasso(design, rest, np.ones(columns.shape[1]), n_jobs)
+    fit = yield Task(design, rest, np.ones(columns.shape[1]))
     left = (1 - fit.explained) * float(rest.var()) / max(float(y.var()), 1e-300)
     return replace(fit, explained=1 - left)
 
 
 def choose(
-    problem: Problem, directions: Floats, transform: str = "auto", degree: int | None = None, n_jobs: int | None = None
-) -> Choice:
+    problem: Problem, directions: Floats, transform: str = "auto", degree: int | None = None
+) -> Steps[Choice]:
     """Ranks or plain values of y, and then squares or none, by what a plain lasso explains out of sample.
 
     The lasso sees all directions, so the choice treats X_j and its noise alike. Only open questions are asked.
     """
     columns = directions.reshape(len(directions), -1)
-
-    def best(options: list[Choice]) -> Choice:
-        """The option that explains most out of sample; a class by the first of its indicators."""
-        if len(options) == 1:
-            return options[0]
-        fitted = [replace(option, first=option.first or first_stage(option, columns, n_jobs)) for option in options]
-        return max(fitted, key=lambda option: option.first.explained if option.first else -np.inf)
-
     start = 1 if degree is None else degree
-    choice = best([Choice(replace(problem, y=y), name, start) for name, y in responses(problem, transform).items()])
+    options = [Choice(replace(problem, y=y), name, start) for name, y in responses(problem, transform).items()]
+    choice = yield from _best(options, columns)
     if degree is None:
-        choice = best([choice, replace(choice, degree=2, first=None)])
+        choice = yield from _best([choice, replace(choice, degree=2, first=None)], columns)
     return replace(choice, first=None) if problem.classes else choice
 
 
-def first_stage(choice: Choice, columns: Floats, n_jobs: int | None = None) -> Fit:
+def _best(options: list[Choice], columns: Floats) -> Steps[Choice]:
+    """The option that explains most out of sample; a class by the first of its indicators."""
+    if len(options) == 1:
+        return options[0]
+    fitted = []
+    for option in options:
+        fitted.append(option if option.first else replace(option, first=(yield from first_stage(option, columns))))
+    return max(fitted, key=lambda option: option.first.explained if option.first else -np.inf)
+
+
+def first_stage(choice: Choice, columns: Floats) -> Steps[Fit]:
     """The plain lasso of what was chosen; of several classes, that of the first indicator."""
     problem = choice.problem
-    return plain_lasso(with_squares(columns, choice.degree), problem.codes()[:, 0], problem.covariates, n_jobs)
+    return plain_lasso(with_squares(columns, choice.degree), problem.codes()[:, 0], problem.covariates)
 
 
 def responses(problem: Problem, transform: str) -> dict[str, Floats]:
@@ -171,42 +138,42 @@ def responses(problem: Problem, transform: str) -> dict[str, Floats]:
     return every if transform == "auto" else {transform: every[transform]}
 
 
-def skip(choice: Choice, directions: Floats, n_jobs: int | None = None) -> Skip:
+def skip(choice: Choice, directions: Floats) -> Steps[Skip]:
     """θ and κ of all inputs (p(K+1) + c, q): the directions (n, p, K+1) and then the covariates."""
     problem, (n, p, each) = choice.problem, directions.shape
     columns = directions.reshape(n, p * each)
     groups = np.tile(np.arange(p).repeat(each), choice.degree)
-    fits = [_adaptive_skip(choice, columns, code, groups, n_jobs) for code in problem.codes().T]
+    fits = []
+    for code in problem.codes().T:
+        fits.append((yield from _adaptive_skip(choice, columns, code, groups)))
     linear, curve = (np.stack([fit[part] for fit in fits], axis=-1) for part in (0, 1))
     return _on_outputs(problem, Skip(linear, curve), np.hstack([columns, problem.covariates]))
 
 
-def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups, n_jobs: int | None) -> Skip:
+def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups) -> Steps[Skip]:
     """All stages for one output; the covariates' θ follow from what the directions leave."""
     covariates, squared = choice.problem.covariates, with_squares(columns, choice.degree)
     (_, design), (_, rest) = beside(covariates, squared), beside(covariates, y)
-    first = choice.first or plain_lasso(squared, y, covariates, n_jobs)
-    coefficients = adaptive_lasso(
-        lambda _, weights: cross_validated_lasso(design, rest, weights, n_jobs).coefficients,
-        first.coefficients,
-        groups,
-    )
+    stages = yield from adaptive_stages(design, rest, groups, choice.first)
+    coefficients = stages[-1].coefficients
     gamma, _ = beside(covariates, y - squared @ coefficients)
     linear, curve, _ = as_skip(coefficients, columns)
     return Skip(np.append(linear, gamma), np.append(curve, np.zeros_like(gamma)))
 
 
-def relevant_count(choice: Choice, n_jobs: int | None = None) -> int:
+def relevant_count(choice: Choice) -> Steps[int]:
     """How many features the skip of X alone, without any noise, keeps."""
-    linear, curve, _ = skip(choice, choice.problem.x[:, :, None], n_jobs)
+    linear, curve, _ = yield from skip(choice, choice.problem.x[:, :, None])
     kept = (np.abs(linear) + np.abs(curve)).sum(axis=-1)[: choice.problem.x.shape[1]]
     return int(np.count_nonzero(kept))
 
 
-def individual_skips(choice: Choice, noise: Floats, n_jobs: int | None = None) -> tuple[Skip, Skip]:
+def individual_skips(choice: Choice, noise: Floats, device: str = "cpu") -> Steps[tuple[Skip, Skip]]:
     """θ and κ of p networks: shared (p, p + c, q) and own (p, K+1, q)."""
     problem = choice.problem
-    fits = [individual_lassos(choice, noise, code, n_jobs) for code in problem.codes().T]
+    fits = []
+    for code in problem.codes().T:
+        fits.append((yield from individual_lassos(choice, noise, code, device)))
     shared, own = (
         Skip(*(np.stack([fit[side][part] for fit in fits], axis=-1) for part in (0, 1))) for side in (0, 1)
     )
@@ -220,77 +187,52 @@ def individual_skips(choice: Choice, noise: Floats, n_jobs: int | None = None) -
 
 
 def individual_lassos(
-    choice: Choice, noise: Floats, y: Floats, n_jobs: int | None = None
-) -> tuple[Skip, Skip]:
+    choice: Choice, noise: Floats, y: Floats, device: str = "cpu"
+) -> Steps[tuple[Skip, Skip]]:
     """p lassos, the j-th on (X, covariates, c_jZ_j^1..K): shared (p, p + c) and own (p, K+1) coefficients.
 
     The penalties of all stages are cross-validated once, without noise; the p problems differ by a few columns, so
-    each starts from the common solution and works on inner products alone.
+    all start from the common solution and share its inner products.
     """
-    problem, degree = choice.problem, choice.degree
-    x, covariates = problem.x, problem.covariates
-    squared = with_squares(x, degree)
-    (_, design), (_, rest) = beside(covariates, squared), beside(covariates, y)
-    stages = [cross_validated_lasso(design, rest, np.ones(squared.shape[1]), n_jobs)]
-    groups = np.tile(np.arange(x.shape[1]), degree)
-    for _ in range(STAGES):
-        weights = group_weights(stages[-1].coefficients, groups)
-        stages.append(cross_validated_lasso(design, rest, weights, n_jobs))
-    common = _SharedGram(design - design.mean(axis=0), rest - rest.mean(), stages, groups)
-    extra = [with_squares(noise[:, j], degree) for j in range(x.shape[1])]
-    solved = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(common.solve)(j, beside(covariates, columns)[1]) for j, columns in enumerate(extra)
-    )
-    return _split(problem, y, noise, extra, solved)
+    problem, degree, p = choice.problem, choice.degree, choice.problem.x.shape[1]
+    _, design = beside(problem.covariates, with_squares(problem.x, degree))
+    _, rest = beside(problem.covariates, y)
+    groups = np.tile(np.arange(p), degree)
+    stages = yield from adaptive_stages(design, rest, groups)
+    extra = np.stack([with_squares(noise[:, j], degree) for j in range(p)])  # (p, n, K · degree)
+    flat = beside(problem.covariates, np.hstack(list(extra)))[1]
+    lassos = Neighbours(design, flat.reshape(len(flat), p, -1), rest, device)
+    shared, own = np.zeros((p, len(groups))), np.zeros((p, extra.shape[2]))
+    weights = np.ones((p, len(groups) + extra.shape[2]))
+    for stage in stages:
+        shared, own = np.split(lassos.solve(weights, stage.penalty, stage.coefficients), [len(groups)], axis=1)
+        weights = _neighbour_weights(shared, own)
+    return _split(problem, y, noise, extra, shared, own)
+
+
+def _neighbour_weights(shared: Floats, own: Floats) -> Floats:
+    """`group_weights` of p lassos, the own columns of the j-th being those of feature j."""
+    p = len(shared)
+    sizes = np.abs(shared).reshape(p, -1, p).sum(axis=1)
+    sizes[np.diag_indices(p)] += np.abs(own).sum(axis=1)
+    weights = _weights_of_sizes(sizes)
+    return np.hstack([np.tile(weights, shared.shape[1] // p), weights.diagonal()[:, None].repeat(own.shape[1], axis=1)])
 
 
 def _split(
-    problem: Problem, y: Floats, noise: Floats, extra: list[Floats], solved: list[tuple[Floats, Floats]]
+    problem: Problem, y: Floats, noise: Floats, extra: Floats, shared: Floats, own: Floats
 ) -> tuple[Skip, Skip]:
     """Coefficients of p lassos as shared and own skips; X_j's own pass from the shared to the own ones."""
-    squared = with_squares(problem.x, 2 if len(solved[0][0]) > problem.x.shape[1] else 1)
-    fitted = np.stack([squared @ s + z @ o for (s, o), z in zip(solved, extra, strict=True)], axis=1)  # (n, p)
+    squared = with_squares(problem.x, shared.shape[1] // problem.x.shape[1])
+    fitted = squared @ shared.T + np.einsum("jne,je->nj", extra, own)  # (n, p)
     gamma, _ = beside(problem.covariates, y[:, None] - fitted)
-    shared = [as_skip(s, problem.x) for s, _ in solved]
-    own = [as_skip(o, noise[:, j]) for j, (_, o) in enumerate(solved)]
+    common, mine = as_skip(shared, problem.x), as_skip(own, noise)
     parts = []
     for part, rest in ((0, gamma.T), (1, np.zeros_like(gamma.T))):
-        matrix = np.stack([s[part] for s in shared])  # (p, p)
-        mine = np.column_stack([matrix.diagonal(), np.stack([o[part] for o in own])])  # (p, K+1)
-        parts.append((np.hstack([matrix - np.diag(matrix.diagonal()), rest]), mine))
+        matrix = common[part]  # (p, p)
+        pairs = np.column_stack([matrix.diagonal(), mine[part]])  # (p, K+1)
+        parts.append((np.hstack([matrix - np.diag(matrix.diagonal()), rest]), pairs))
     return Skip(parts[0][0], parts[1][0]), Skip(parts[0][1], parts[1][1])
-
-
-class _SharedGram:
-    """The inner products, penalties and starts that all p individual lassos have in common."""
-
-    def __init__(self, shared: Floats, y: Floats, stages: list[Fit], groups: Groups) -> None:
-        self.shared, self.y, self.stages, self.groups = shared, y, stages, groups
-        self.gram, self.response = shared.T @ shared, shared.T @ y
-
-    def solve(self, j: int, noise: Floats) -> tuple[Floats, Floats]:
-        """Coefficients of the shared columns and of the noise columns of feature j."""
-        noise = noise - noise.mean(axis=0)
-        extra = noise.shape[1]
-        cross = self.shared.T @ noise
-        gram = np.block([[self.gram, cross], [cross.T, noise.T @ noise]])
-        response = np.concatenate([self.response, noise.T @ self.y])
-
-        def solve(stage: int, weights: Floats) -> Floats:
-            start = np.append(self.stages[stage].coefficients, np.zeros(extra))
-            return self._lasso(gram, response, weights, self.stages[stage].penalty, start)
-
-        groups = np.append(self.groups, np.full(extra, j))
-        theta = adaptive_lasso(solve, solve(0, np.ones(len(gram))), groups)
-        return theta[:-extra], theta[-extra:]
-
-    def _lasso(self, gram: Floats, response: Floats, weights: Floats, penalty: float, start: Floats) -> Floats:
-        columns = np.empty((len(self.y), len(weights)), order="F")  # only its shape is read: the Gram matrix serves
-        _, path, _ = lasso_path(
-            columns, self.y, alphas=[penalty], precompute=gram * np.outer(weights, weights),
-            Xy=response * weights, coef_init=start / weights, max_iter=5000, tol=1e-3, check_input=False,
-        )  # fmt: skip
-        return np.asarray(path[:, 0] * weights)
 
 
 def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:

@@ -5,10 +5,11 @@ Both end in strengths (draws, p, K+1): how strongly the fitted function follows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from neuralmirror._pieces import kept
 from neuralmirror.ensembles import fit_ensembles
 from neuralmirror.networks import Networks
 from neuralmirror.problems import Problem
+from neuralmirror.solvers import Steps, as_batches, one_by_one, solve
 from neuralmirror.starts import (
     Floats,
     Seed,
@@ -45,6 +47,8 @@ from neuralmirror.training import (
     squared_loss,
     train,
 )  # fmt: skip
+
+T = TypeVar("T")
 
 SHRINKAGES = (1.6, 3.2)  # candidates where the shrinkage is chosen by held-out loss
 LITTLE = 0.05  # share of variance out of sample below which a sparse fit says nothing about the number of features
@@ -87,11 +91,8 @@ def simultaneous(
         *(scaled_noise(q, g, settings) for q, g in zip(problems, generators, strict=True)), strict=True
     )
     directions = [np.concatenate([q.x[:, :, None], z], axis=2) for q, z in zip(problems, noises, strict=True)]
-    outer, inner = _workers(len(problems), settings)
-    sparse = Parallel(n_jobs=outer)(
-        delayed(_sparse_part)(q, d, inner) for q, d in zip(problems, directions, strict=True)
-    )
-    choices, skips = zip(*sparse, strict=True)
+    parts = [partial(_sparse_part, q, d, settings) for q, d in zip(problems, directions, strict=True)]
+    choices, skips = zip(*solve_all(parts, settings), strict=True)
     inputs = simultaneous_inputs(problems, directions, settings)
     starts = simultaneous_starts(generators, seeds, skips, settings)
     targets = as_tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
@@ -133,9 +134,12 @@ def individual(
     """
     generators = mirrors.feature_generators(problem.x, *seed)
     noise, scales = scaled_noise(problem, generators, settings)
-    choice = _choice(problem, problem.x[:, :, None], settings)
+    (choice,) = solve_all([partial(_choice, problem, problem.x[:, :, None], settings)], settings)
     belief, settings, curve = _common_belief(choice, seed, settings)
-    networks_of = individual_starts(generators, seed, choice, noise, settings)
+    skips = None
+    if settings.skip:
+        (skips,) = solve_all([partial(lasso.individual_skips, choice, noise, settings.device)], settings)
+    networks_of = individual_starts(generators, seed, choice.problem, skips, settings)
     targets = as_tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
 
     def fitted(features: NDArray[np.intp]) -> Chunk:
@@ -157,18 +161,18 @@ def individual(
     return Outcome(strengths, scales[None], curve, described)
 
 
-def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> int:
+def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> Steps[int]:
     """K = ⌈5 / (fdr · s)⌉ up to `most`, for s features kept by a sparse fit of X alone.
 
     Offset 1 needs 1 / (K · fdr) discoveries, and such a fit keeps up to three times the relevant features. Where it
     explains next to nothing it tells nothing of their number, and 2 serves.
     """
-    choice = _choice(problem, problem.x[:, :, None], settings)
-    first = choice.first or lasso.first_stage(choice, problem.x, settings.n_jobs)
+    choice = yield from _choice(problem, problem.x[:, :, None], settings)
+    first = choice.first or (yield from lasso.first_stage(choice, problem.x))
     if first.explained < LITTLE:
         return 2
-    found = max(1, lasso.relevant_count(replace(choice, first=None if problem.classes else first), settings.n_jobs))
-    return int(np.clip(np.ceil(5 / (fdr * found) - 1e-9), 1, most))
+    found = yield from lasso.relevant_count(replace(choice, first=None if problem.classes else first))
+    return int(np.clip(np.ceil(5 / (fdr * max(1, found)) - 1e-9), 1, most))
 
 
 def scaled_noise(
@@ -232,21 +236,33 @@ def kept_rows(n: int, seed: Seed) -> NDArray[np.bool_]:
     return np.asarray(order >= max(1, round(HELD_OUT * n)))
 
 
-def _workers(problems: int, settings: Settings) -> tuple[int | None, Settings]:
-    """The workers go to the problems where there are several, and into the one problem otherwise."""
-    return (settings.n_jobs, replace(settings, n_jobs=None)) if problems > 1 else (None, settings)
+def solve_all(parts: Sequence[Callable[[], Steps[T]]], settings: Settings) -> list[T]:
+    """Sparse parts of several problems: in step as batches on a GPU, on all workers otherwise.
+
+    The workers go to the problems where there are several, and into the one problem otherwise.
+    """
+    if settings.device != "cpu":
+        return solve([part() for part in parts], partial(as_batches, device=settings.device))
+    outer, inner = (settings.n_jobs, None) if len(parts) > 1 else (None, settings.n_jobs)
+    return list(Parallel(n_jobs=outer)(delayed(_solve_one)(part, inner) for part in parts))
 
 
-def _choice(problem: Problem, directions: Floats, settings: Settings) -> lasso.Choice:
+def _solve_one(part: Callable[[], Steps[T]], n_jobs: int | None) -> T:
+    return solve([part()], partial(one_by_one, n_jobs=n_jobs))[0]
+
+
+def _choice(problem: Problem, directions: Floats, settings: Settings) -> Steps[lasso.Choice]:
     degree = settings.degree if settings.skip else 1
-    return lasso.choose(problem, directions, settings.transform, degree, settings.n_jobs)
+    return lasso.choose(problem, directions, settings.transform, degree)
 
 
-def _sparse_part(problem: Problem, directions: Floats, settings: Settings) -> tuple[lasso.Choice, lasso.Skip]:
+def _sparse_part(
+    problem: Problem, directions: Floats, settings: Settings
+) -> Steps[tuple[lasso.Choice, lasso.Skip]]:
     """The choices for one problem and its skip over all inputs; without a skip, zeros."""
-    choice = _choice(problem, directions, settings)
+    choice = yield from _choice(problem, directions, settings)
     if settings.skip:
-        return choice, lasso.skip(choice, directions, settings.n_jobs)
+        return choice, (yield from lasso.skip(choice, directions))
     nothing = np.zeros((directions[0].size + problem.covariates.shape[1], choice.problem.codes().shape[1]))
     return choice, lasso.Skip(nothing, nothing, np.zeros(nothing.shape[1]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,10 +34,12 @@ def split_rows(problem: Problem, seed: Seed) -> tuple[NDArray[np.intp], NDArray[
     return chosen, np.setdiff1d(np.arange(len(problem.y)), chosen)
 
 
-def rank_features(problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None) -> NDArray[np.intp]:
-    """Features by decreasing |L| in one network without mirrors."""
+def rank_features(
+    problems: Sequence[Problem], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
+) -> list[NDArray[np.intp]]:
+    """Features by decreasing |L| in one network without mirrors for each problem."""
     plain = replace(
         settings, n_mirrors=0, choose_shrinkage=False, recipe=replace(settings.recipe, coordinates="directions")
     )
-    strengths = simultaneous([problem], [seed], plain, tick).strengths[0, :, 0]
-    return np.argsort(-strengths, kind="stable")
+    strengths = simultaneous(problems, seeds, plain, tick).strengths[:, :, 0]
+    return list(np.argsort(-strengths, axis=1, kind="stable"))

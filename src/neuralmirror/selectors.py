@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
@@ -23,9 +22,9 @@ from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.mirrors import SCALES
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import SHRINKAGES, Outcome, individual, mirrors_needed, simultaneous
+from neuralmirror.schemes import SHRINKAGES, Outcome, individual, mirrors_needed, simultaneous, solve_all
 from neuralmirror.screening import rank_features, screen_size, split_rows
-from neuralmirror.starts import Seed, Settings, chunk_count
+from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe, Tick
 
 SKIPS: dict[str, int | None] = {"auto": None, "linear": 1, "quadratic": 2, "none": 1}  # and their degrees
@@ -196,9 +195,9 @@ class NeuralGaussianMirror(ControlledSelector):
         """Mirror the features, train, compare, select (Algorithms 1 and 2)."""
         problem, settings, seed = self._prepared(X, y)
         with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
-            if self.screen is not None:
-                problem = self._screened(problem, settings, (seed,), tick)
-            settings = replace(settings, n_mirrors=self._count_mirrors(problem, settings))
+            (problem,) = screen_together([self], [problem], [seed], settings, tick)
+            (count,) = count_mirrors([self], [problem], settings)
+            settings = replace(settings, n_mirrors=count)
             outcome = self._mirror(problem, settings, seed, tick)
         return self._finish(outcome, settings)
 
@@ -209,7 +208,7 @@ class NeuralGaussianMirror(ControlledSelector):
 
     def trains_in_batches(self) -> bool:
         """Whether several fits are faster together: simultaneous mirrors, once each, on a GPU."""
-        single = self.scheme == "simultaneous" and self.screen is None and self.n_repeats == 1
+        single = self.scheme == "simultaneous" and self.n_repeats == 1
         return single and resolve_device(self.device) != "cpu"
 
     def _finish(self, outcome: Outcome, settings: Settings) -> Self:
@@ -259,12 +258,6 @@ class NeuralGaussianMirror(ControlledSelector):
             n_jobs=self.n_jobs,
         )
 
-    def _count_mirrors(self, problem: Problem, settings: Settings) -> int:
-        """K. What "auto" goes by knows X and y but no noise, so it cannot favour a direction."""
-        if isinstance(self.n_mirrors, str):
-            return mirrors_needed(problem, self.fdr, settings)
-        return self.n_mirrors
-
     def _hidden(self) -> tuple[int, ...] | None:
         if self.hidden_sizes is None:
             return None
@@ -290,15 +283,10 @@ class NeuralGaussianMirror(ControlledSelector):
         rounds = 2 if self.scheme == "simultaneous" else 1 + chunk_count(problem, settings) * self.n_repeats
         return self.steps * (rounds + (self.screen is not None))
 
-    def _screened(self, problem: Problem, settings: Settings, seed: Seed, tick: Tick) -> Problem:
-        """Rank on [n/3] rows; return the best features on the other rows."""
-        size = screen_size(self._screen_word(), len(problem.x), problem.x.shape[1])
-        ranking, others = split_rows(problem, seed)
-        order = rank_features(problem.rows(ranking), seed, settings, tick)
-        best = np.sort(order[:size])
+    def _keep(self, best: NDArray[np.intp]) -> None:
+        """Go on with some of the usable columns alone."""
         self._columns = replace(self._columns, usable=self._columns.usable[best])
         self._group()
-        return problem.rows(others).columns(best)
 
     def _screen_word(self) -> int | str:
         if isinstance(self.screen, str):
@@ -372,20 +360,50 @@ class NeuralGaussianMirror(ControlledSelector):
 def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple[Any, Any]]) -> None:
     """Fit several selectors, each on its own data of one shape, with their networks trained as one batch.
 
-    The results are those of separate fits up to the shared order of minibatches.
+    The selectors differ in seeds, levels and groups alone. The results are those of separate fits up to the shared
+    order of minibatches.
     """
     read = [selector._prepared(X, y) for selector, (X, y) in zip(selectors, data, strict=True)]
-    counts = Parallel(n_jobs=selectors[0].n_jobs)(
-        delayed(selector._count_mirrors)(problem, replace(settings, n_jobs=None))
-        for selector, (problem, settings, _) in zip(selectors, read, strict=True)
-    )
-    settled = [replace(settings, n_mirrors=k) for (_, settings, _), k in zip(read, counts, strict=True)]
-    for k in sorted({settings.n_mirrors for settings in settled}):
-        batch = [i for i, settings in enumerate(settled) if settings.n_mirrors == k]
-        seeds = [(read[i][2], 0) for i in batch]
-        outcome = simultaneous([read[i][0] for i in batch], seeds, settled[batch[0]])
+    settings, seeds = read[0][1], [seed for _, _, seed in read]
+    problems = screen_together(selectors, [problem for problem, _, _ in read], seeds, settings)
+    counts = count_mirrors(selectors, problems, settings)
+    for k in sorted(set(counts)):
+        batch, settled = [i for i, count in enumerate(counts) if count == k], replace(settings, n_mirrors=k)
+        outcome = simultaneous([problems[i] for i in batch], [(seeds[i], 0) for i in batch], settled)
         for place, i in enumerate(batch):
-            selectors[i]._finish(outcome.draw(place), settled[i])
+            selectors[i]._finish(outcome.draw(place), settled)
+
+
+def screen_together(
+    selectors: Sequence[NeuralGaussianMirror],
+    problems: Sequence[Problem],
+    seeds: Sequence[int],
+    settings: Settings,
+    tick: Tick | None = None,
+) -> list[Problem]:
+    """Rank on [n/3] rows; return the best features on the other rows. Where no screen is asked for, nothing changes."""
+    if selectors[0].screen is None:
+        return list(problems)
+    size = screen_size(selectors[0]._screen_word(), *problems[0].x.shape)
+    splits = [split_rows(problem, (seed,)) for problem, seed in zip(problems, seeds, strict=True)]
+    ranking = [problem.rows(rows) for problem, (rows, _) in zip(problems, splits, strict=True)]
+    orders = rank_features(ranking, [(seed,) for seed in seeds], settings, tick)
+    screened = []
+    for selector, problem, (_, others), order in zip(selectors, problems, splits, orders, strict=True):
+        best = np.sort(order[:size])
+        selector._keep(best)
+        screened.append(problem.rows(others).columns(best))
+    return screened
+
+
+def count_mirrors(
+    selectors: Sequence[NeuralGaussianMirror], problems: Sequence[Problem], settings: Settings
+) -> list[int]:
+    """K of each fit. What "auto" goes by knows X and y but no noise, so it cannot favour a direction."""
+    if not isinstance(selectors[0].n_mirrors, str):
+        return [selectors[0].n_mirrors] * len(problems)
+    needs = [partial(mirrors_needed, q, s.fdr, settings) for s, q in zip(selectors, problems, strict=True)]
+    return solve_all(needs, settings)
 
 
 def resolve_device(device: str) -> str:

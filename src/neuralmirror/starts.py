@@ -112,11 +112,14 @@ def individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], 
 
 
 def individual_starts(
-    generators: list[np.random.Generator], seed: Seed, choice: lasso.Choice, noise: Floats, settings: Settings
+    generators: list[np.random.Generator],
+    seed: Seed,
+    problem: Problem,
+    skips: tuple[lasso.Skip, lasso.Skip] | None,
+    settings: Settings,
 ) -> Callable[[NDArray[np.intp]], Networks]:
     """A function from features to their networks, which start alike but for the rows of their own pairs."""
-    problem = choice.problem
-    p, outputs, each = problem.x.shape[1], problem.codes().shape[1], noise.shape[2] + 1
+    p, outputs, each = problem.x.shape[1], problem.codes().shape[1], settings.n_mirrors + 1
     inputs = p + problem.covariates.shape[1]
     sizes = settings.hidden or hidden_sizes(p)
     own = initial_rows(generators, each, sizes[0]) / (inputs + each - 1) ** 0.5  # (p, K+1, h)
@@ -125,10 +128,8 @@ def individual_starts(
     covariates = initial_rows([rng], inputs - p, sizes[0])[0]
     shared = torch.cat([features, covariates]) / (inputs + each - 1) ** 0.5  # (s, h)
     layers = initial_layers(rng, sizes, outputs)
-    skip_shared = lasso.Skip(np.zeros((p, inputs, outputs)), np.zeros((p, inputs, outputs)))
-    skip_own = lasso.Skip(np.zeros((p, each, outputs)), np.zeros((p, each, outputs)))
-    if settings.skip:
-        skip_shared, skip_own = lasso.individual_skips(choice, noise, settings.n_jobs)
+    nothing = (lasso.Skip(zeros, zeros) for zeros in (np.zeros((p, inputs, outputs)), np.zeros((p, each, outputs))))
+    skip_shared, skip_own = skips or nothing
 
     def networks_of(chunk: NDArray[np.intp]) -> Networks:
         m, index = len(chunk), torch.from_numpy(chunk)

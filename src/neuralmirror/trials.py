@@ -34,7 +34,7 @@ Record = dict[str, Any]
 Sample = tuple[NDArray[np.float64], NDArray[Any], NDArray[np.bool_]]
 
 TOMATO = Path("../shared/data/tomato_bauchet/tomato_bauchet.npz")
-BATCH = 25  # replicates whose networks are trained as one on a GPU
+BATCH = 50  # replicates whose networks are trained as one on a GPU
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def run_one(row: Row, method: str, make: Callable[[], ControlledSelector], seed:
 
 def run_batch(row: Row, method: str, make: Callable[[], ControlledSelector], seeds: Sequence[int]) -> list[Record]:
     """Fit several replicates of simultaneous mirrors as one batch; each is charged its share of the time."""
-    samples = [row.simulation.sample(seed) for seed in seeds]
+    samples = Parallel(n_jobs=available_cores(), prefer="threads")(delayed(row.simulation.sample)(s) for s in seeds)
     selectors = [make().set_params(fdr=row.fdr, random_state=seed) for seed in seeds]
     started = time.perf_counter()
     with warnings.catch_warnings():
