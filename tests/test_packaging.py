@@ -47,6 +47,7 @@ LAYERS = [
     "readers",
     "datasets",
     "cleaning",
+    "records",
     "trials",
     "calibration",
     "studies",

@@ -10,8 +10,9 @@ from joblib import parallel_config
 
 from neuralmirror import BHSelector, NeuralGaussianMirror, trials
 from neuralmirror.designs import Simulation
+from neuralmirror.records import read_records
 from neuralmirror.selection import false_discovery_proportion, power
-from neuralmirror.trials import Row, Summary, as_markdown, load_rows, read_records, run_trials, summarise
+from neuralmirror.trials import Row, Summary, as_markdown, load_rows, run_trials, summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
@@ -191,10 +192,15 @@ def test_summaries_are_means_with_standard_errors():
     assert one.fdr == pytest.approx(0.1)
     assert one.power == pytest.approx(0.8)
     for error, values in ((one.fdr_error, [0, 0.2, 0.1]), (one.power_error, [0.5, 1, 0.9])):
-        assert np.std(values) / np.sqrt(3) <= error * (1 + 1e-9) <= np.std(values, ddof=1) / np.sqrt(3) * (1 + 1e-8)
+        assert error == pytest.approx(np.std(values, ddof=1) / np.sqrt(3))
     assert one.selecting == pytest.approx(2 / 3)
     assert one.balance == 0.5
     assert one.seconds == 2
+
+
+def test_one_fit_has_no_standard_error():
+    (one,) = summarise([fit(fdp=0.3)])
+    assert (one.fdr, one.fdr_error, one.power_error) == (0.3, 0, 0)
 
 
 def test_rows_and_methods_are_summarised_apart():

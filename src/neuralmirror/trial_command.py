@@ -13,6 +13,7 @@ from rich.table import Table
 
 from neuralmirror import _checks, trials
 from neuralmirror.comparison import METHODS
+from neuralmirror.records import read_records
 from neuralmirror.selectors import NeuralGaussianMirror
 
 RECORDS = Path("results/trials.jsonl")
@@ -84,7 +85,7 @@ def trial(
 
 def write_page(rows: list[trials.Row], records: Path, page: Path) -> None:
     """docs/results/trials.md from the records."""
-    found = trials.read_records(records)
+    found = read_records(records)
     if not found:
         raise ValueError(f"{records} holds no records; run `neuralmirror trial --all` first")
     order = {row.name: place for place, row in enumerate(rows)}

@@ -6,45 +6,60 @@ so a killed trial goes on where it stopped. Replicate r of a row has the same da
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import tomllib
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from neuralmirror import _checks
-from neuralmirror._progress import progress
 from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.designs import Simulation
+from neuralmirror.records import Record, Task, complete
 from neuralmirror.selection import false_discovery_proportion, power
 from neuralmirror.selectors import NeuralGaussianMirror, fit_together
 
-Record = dict[str, Any]
+Maker = Callable[[], ControlledSelector]
 Sample = tuple[NDArray[np.float64], NDArray[Any], NDArray[np.bool_]]
 
 TOMATO = Path("../shared/data/tomato_bauchet/tomato_bauchet.npz")
 BATCH = 50  # replicates whose networks are trained as one on a GPU
 
 
+class Source(Protocol):
+    """Where X, y and the truth come from; simulations draw them, measured data are the same for every seed."""
+
+    def sample(self, random_state: int, /) -> Sample:
+        """X (n, p), y (n,) and the truth (p,)."""
+
+
+Measure = Callable[[Source, ControlledSelector, Sample], Record]
+
+
 @dataclass(frozen=True)
 class Row:
-    """One data-generating process, the level of its selections, and the power that a selector should reach."""
+    """One data-generating process, the level of its selections, and the power that a selector should reach.
+
+    `labels` go into every record as they are, and `measures` say what else is kept of a fit.
+    """
 
     name: str
-    simulation: Simulation
+    simulation: Source
     fdr: float
     target: float | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    measures: tuple[Measure, ...] = ()
 
 
 def load_rows(names: Iterable[str] | None = None, tomato: Path = TOMATO) -> list[Row]:
@@ -64,24 +79,31 @@ def _row(name: str, settings: dict[str, Any], tomato: Path) -> Row:
     if settings["design"] == "tomato":
         pruned = np.load(tomato.with_name("prune_idx.npz"))["r95"]
         settings |= {"design": "columns", "source": np.load(tomato)["X"][:, pruned].astype(float)}
+    return Row(name, simulation(settings), level, target)
+
+
+def simulation(settings: Mapping[str, Any]) -> Simulation:
+    """What the settings say of a simulation."""
     known = {field.name for field in fields(Simulation)}
-    return Row(name, Simulation(**{key: value for key, value in settings.items() if key in known}), level, target)
+    return Simulation(**{key: value for key, value in settings.items() if key in known})
 
 
 def record(row: Row, method: str, seed: int, selector: ControlledSelector, sample: Sample, seconds: float) -> Record:
     """What is kept of one fit."""
     truth = sample[2]
     nulls = getattr(selector, "mirror_statistics_", np.zeros(len(truth)))[~truth]  # p-values have no signs
+    kept = {key: value for measure in row.measures for key, value in measure(row.simulation, selector, sample).items()}
     return {
-        "row": row.name, "method": method, "seed": seed, "fdr": row.fdr, "version": version("neuralmirror"),
+        **row.labels, "row": row.name, "method": method, "seed": seed, "fdr": row.fdr,
+        "version": version("neuralmirror"),
         "fdp": round(false_discovery_proportion(selector.support_, truth), 5),
         "power": round(power(selector.support_, truth), 5), "selected": int(selector.support_.sum()),
         "null_won": int((nulls > 0).sum()), "null_lost": int((nulls < 0).sum()),
-        "mirrors": int(getattr(selector, "n_mirrors_", 1)), "seconds": round(seconds, 2),
+        "mirrors": int(getattr(selector, "n_mirrors_", 1)), "seconds": round(seconds, 2), **kept,
     }  # fmt: skip
 
 
-def run_one(row: Row, method: str, make: Callable[[], ControlledSelector], seed: int) -> Record:
+def run_one(row: Row, method: str, make: Maker, seed: int) -> Record:
     """Fit one replicate."""
     sample = row.simulation.sample(seed)
     selector = make().set_params(fdr=row.fdr)
@@ -94,10 +116,10 @@ def run_one(row: Row, method: str, make: Callable[[], ControlledSelector], seed:
     return record(row, method, seed, selector, sample, time.perf_counter() - started)
 
 
-def run_batch(row: Row, method: str, make: Callable[[], ControlledSelector], seeds: Sequence[int]) -> list[Record]:
+def run_batch(row: Row, method: str, make: Maker, seeds: Sequence[int], n_jobs: int | None = None) -> list[Record]:
     """Fit several replicates of simultaneous mirrors as one batch; each is charged its share of the time."""
     samples = Parallel(n_jobs=available_cores(), prefer="threads")(delayed(row.simulation.sample)(s) for s in seeds)
-    selectors = [make().set_params(fdr=row.fdr, random_state=seed) for seed in seeds]
+    selectors = [make().set_params(fdr=row.fdr, random_state=seed, n_jobs=n_jobs) for seed in seeds]
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)
@@ -111,59 +133,32 @@ def run_batch(row: Row, method: str, make: Callable[[], ControlledSelector], see
 
 def run_trials(
     rows: Sequence[Row],
-    methods: dict[str, Callable[[], ControlledSelector]],
-    replicates: int,
+    methods: Mapping[str, Maker],
+    replicates: int | Mapping[str, int],
     path: Path,
     n_jobs: int | None = None,
     show: bool | None = None,
 ) -> list[Record]:
     """Every method on every row, `replicates` times; appends to `path` what is not there yet and returns all."""
-    done = {(r["row"], r["method"], r["seed"]) for r in read_records(path)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _end_last_line(path)
-    with path.open("a") as file, progress("Trials", len(rows) * len(methods) * replicates, show) as tick:
-        for row in rows:
-            for name, make in methods.items():
-                seeds = [seed for seed in range(replicates) if (row.name, name, seed) not in done]
-                tick(replicates - len(seeds))
-                for records in _fits(row, name, make, seeds, n_jobs):
-                    file.writelines(json.dumps(one) + "\n" for one in records)
-                    file.flush()
-                    tick(len(records))
-    return read_records(path)
+    times = dict.fromkeys(methods, replicates) if isinstance(replicates, int) else replicates
+    tasks = [
+        Task(row.name, name, times[name], partial(_fits, row, name, make, n_jobs))
+        for row in rows
+        for name, make in methods.items()
+    ]
+    return complete(path, tasks, "Trials", show)
 
 
-def _fits(
-    row: Row, name: str, make: Callable[[], ControlledSelector], seeds: list[int], n_jobs: int | None
-) -> Iterable[list[Record]]:
+def _fits(row: Row, name: str, make: Maker, n_jobs: int | None, seeds: list[int]) -> Iterable[list[Record]]:
     """Batches on a GPU, single fits on the cores otherwise."""
     selector = make()
     if isinstance(selector, NeuralGaussianMirror) and selector.trains_in_batches():
         for start in range(0, len(seeds), BATCH):
-            yield run_batch(row, name, make, seeds[start : start + BATCH])
+            yield run_batch(row, name, make, seeds[start : start + BATCH], n_jobs)
         return
     jobs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for one in jobs(delayed(run_one)(row, name, make, seed) for seed in seeds):
         yield [one]
-
-
-def _end_last_line(path: Path) -> None:
-    """A line cut off by a kill must not swallow the next record."""
-    text = path.read_text() if path.exists() else ""
-    if text and not text.endswith("\n"):
-        with path.open("a") as file:
-            file.write("\n")
-
-
-def read_records(path: Path) -> list[Record]:
-    """All whole lines of a file of records; a line cut off by a kill is ignored."""
-    records = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return records
 
 
 @dataclass(frozen=True)
@@ -201,11 +196,16 @@ def _summary(row: str, method: str, fits: list[Record]) -> Summary:
         np.array([fit[key] for fit in fits], dtype=float)
         for key in ("fdp", "power", "null_won", "null_lost", "selected", "seconds")
     )
-    root = np.sqrt(len(fits))
     return Summary(
-        row, method, fits[0]["fdr"], len(fits), fdp.mean(), fdp.std() / root, found.mean(), found.std() / root,
+        row, method, fits[0]["fdr"], len(fits), *mean_and_error(fdp), *mean_and_error(found),
         (selected > 0).mean(), won.sum() / max(1.0, (won + lost).sum()), float(np.median(seconds)),
     )  # fmt: skip
+
+
+def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+    """The mean and its standard error; one value alone has none and counts as certain."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(np.mean(values)), float(error)
 
 
 def as_markdown(summaries: Sequence[Summary], rows: Sequence[Row]) -> str:
