@@ -38,7 +38,7 @@ bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
 
 clean:  ## remove results, builds and caches; the environment stays
-	rm -rf demo-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf demo-results smoke-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The build backend comes first, under the constraints too, so that no build downloads a second, unpinned set.

@@ -19,6 +19,7 @@ COMMANDS = {  # name: (where its function lives, what it does)
     "report": ("neuralmirror.commands:report", "Render the report of a result again."),
     "compare": ("neuralmirror.comparison_command:compare", "Select with several methods: who selected what."),
     "trial": ("neuralmirror.trial_command:trial", "Run selectors on data with a known truth: FDR and power."),
+    "reproduce": ("neuralmirror.reproduce_command:reproduce", "Run and render the paper's tables and figures."),
     "demo": ("neuralmirror.demo:demo", "Select features in a built-in example with a known truth, and compare."),
 }
 
