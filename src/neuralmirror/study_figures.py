@@ -69,7 +69,7 @@ def roc_curves(study: Study, records: Sequence[Record]) -> Figure:
                 ax.plot(
                     RATES, np.mean([fit["tpr"] for fit in fits], axis=0), label=f"{name} {area:.3f}", **_style(name)
                 )
-        ax.plot([0, 1], [0, 1], color=QUIET, linewidth=0.8)
+        ax.plot([0, 1], [0, 1], color=QUIET, linewidth=0.8, label="by chance 0.500")
         ax.set(xlabel="false positive rate", ylabel="true positive rate")
         ax.set_title(cell_name(cell), fontsize="medium")
         ax.legend(frameon=False, fontsize="x-small", title="area under the curve", title_fontsize="x-small")
@@ -79,7 +79,7 @@ def roc_curves(study: Study, records: Sequence[Record]) -> Figure:
 def histograms(study: Study, records: Sequence[Record]) -> Figure:
     """M / max|M| over all fits, relevant features stacked on null ones, a panel for each method."""
     groups = grouped(records)
-    figure, axes = _panels(1, len(study.methods), height=3.0)
+    figure, axes = _panels(1, len(study.methods), width=3.2, height=3.0)
     for ax, name in zip(axes[0], study.methods, strict=True):
         fits = [fit for cell in study.cells for fit in groups.get((cell_name(cell), name), [])]
         empty = np.zeros(len(EDGES) - 1)
@@ -104,6 +104,8 @@ def time_curves(study: Study, records: Sequence[Record]) -> Figure:
         if shown:
             axes[0, 0].plot(*zip(*shown, strict=True), line, marker="o", markersize=4, color=f"C{number}", label=name)
     axes[0, 0].set(xscale="log", yscale="log", xlabel="features p", ylabel="seconds")
+    axes[0, 0].set_xticks(study.grid["p"], study.grid["p"])
+    axes[0, 0].set_xticks([], minor=True)
     if records:
         axes[0, 0].legend(frameon=False, fontsize="small")
     return figure

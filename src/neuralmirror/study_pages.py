@@ -15,11 +15,11 @@ MARK = "<!-- from the records -->"
 NOTES = {
     "selections": """\
 Means over replicates ± one standard error; the paper prints none. ✗: the FDR is above the level by more than two
-standard errors. ✓: at least the power of the best neural mirror in the paper, printed or claimed. –: not printed, or not
-run yet. `-paper` are the paper's own settings, `s-sngm` and `s-ingm` our recipe in the paper's screened schemes, and
-`default` is `NeuralGaussianMirror()`.""",
+standard errors. ✓: at least the power of the best neural mirror in the paper, printed or claimed. –: not printed, or
+not run yet. `-paper` are the paper's own settings, `s-sngm` and `s-ingm` our recipe in the paper's screened schemes,
+and `default` is `NeuralGaussianMirror()`.""",
     "roc": "Features are ranked by their mirror or knockoff statistics. Means over replicates ± one standard error.",
-    "histogram": "Statistics are divided by the largest of their fit. Nulls without a sign are counted on neither side.",
+    "histogram": "Statistics are divided by the largest of their fit. Nulls without a sign count on neither side.",
     "times": "Medians. Mirrors are built on the device named in the head of the table, knockoffs on the CPU.",
     "positions": "Means over seeds of the methods; the data are always the same.",
 }
@@ -29,7 +29,7 @@ SUMMARY_HEAD = "# What reproduces, what does not, and why"
 def write_page(study: Study, records: Sequence[Record], page: Path) -> None:
     """The page of one study with its figure in images/; what stands above the mark is kept."""
     body = TABLES[study.render](study, records)
-    if has_figure(study):
+    if records and has_figure(study):
         image = page.parent / "images" / f"{study.name}.svg"
         write_figure(study, records, image)
         body = f"![{study.title}](images/{image.name})\n\n{body}"

@@ -1,0 +1,394 @@
+"""Studies: descriptions, records that survive a kill, scores by hand, pages from hand-made records, and smoke runs."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuralmirror import NeuralGaussianMirror, scores
+from neuralmirror.cli import main
+from neuralmirror.constructions import BUILDERS, can_build
+from neuralmirror.real_data import find_data, prune, read_genotypes, read_resistance
+from neuralmirror.records import read_records
+from neuralmirror.study import SMOKE_REPLICATES, cell_name, chosen_methods, load_study, rows, run_study, study_names
+from neuralmirror.study_methods import METHODS, maker
+from neuralmirror.study_pages import MARK, write_page, write_summary
+from neuralmirror.study_tables import TABLES
+from neuralmirror.verdicts import verdicts
+
+pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
+
+ROOT = Path(__file__).parents[1]
+NAMES = [
+    "construction-time", "histogram", "hiv", "linear", "roc", "single-index", "sparsity", "tomato",
+    "varying-correlation",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Stand-ins for the measured data, in a folder of the usual layout."""
+    folder, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    tomato, hiv = folder / "tomato_bauchet", folder / "hiv_drug_resistance"
+    tomato.mkdir()
+    hiv.mkdir()
+    np.savez(tomato / "tomato_bauchet.npz", X=rng.integers(0, 3, (60, 40)).astype(np.int8))
+    cells = rng.choice(["-", "I", "IV", "."], size=(50, 12), p=[0.5, 0.2, 0.2, 0.1])
+    lines = ["\t".join(["IsolateName", "ATV", *(f"P{j + 1}" for j in range(12))])]
+    for i, row in enumerate(cells):
+        fold = "NA" if i == 7 else f"{np.exp(2 * ('I' in row[0]) + rng.normal()):.3f}"
+        lines.append("\t".join([f"CA{i}", fold, *row]))
+    lines[4] = lines[4].rsplit("\t", 1)[0] + "\tI*"  # an isolate with a code that stands for nothing
+    (hiv / "PI_DATA.txt").write_text("\n".join(lines) + "\n")
+    (hiv / "PI_TSM.txt").write_text("1\tI V\n3\tI\n")
+    return folder
+
+
+def options(name, data):
+    """What a smoke run of the study needs beside its name."""
+    where = {"tomato": "tomato_bauchet", "hiv": "hiv_drug_resistance"}
+    kind = load_study(name).data
+    file = {"tomato": "tomato_bauchet.npz", "hiv": "PI_DATA.txt"}
+    return ["--data", str(data / where[kind] / file[kind])] if kind else []
+
+
+# ---- the descriptions ----
+
+
+def test_the_studies_of_the_paper_are_there():
+    assert study_names() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_study_is_consistent(name):
+    study = load_study(name)
+    assert set(study.methods) <= ({*BUILDERS} if name == "construction-time" else {*METHODS})
+    assert set(study.published.cells) <= {cell_name(cell) for cell in study.cells}
+    for values in study.published.cells.values():
+        assert len(values) == 2 * len(study.published.columns)
+        assert all(0 <= value <= 1 for value in values)
+    assert study.render in TABLES
+    assert {study.figure[key] for key in study.figure} <= set(study.grid)
+    assert all(max(map(len, text.splitlines())) <= 120 for text in (study.about, study.place))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_smoke_version_has_the_shape_of_the_whole(name):
+    whole, tiny = load_study(name), load_study(name, smoke=True)
+    assert list(tiny.grid) == list(whole.grid)
+    assert list(tiny.methods) == list(whole.methods)
+    assert set(tiny.methods.values()) == {SMOKE_REPLICATES}
+    assert len(tiny.cells) <= 2
+
+
+def test_replicates_are_those_of_the_plan():
+    methods = load_study("single-index").methods
+    assert {methods[name] for name in ("s-sngm-paper", "sngm-paper", "s-sngm", "default")} == {50}
+    assert {methods[name] for name in ("s-ingm-paper", "s-ingm", "deeppink")} == {20}
+
+
+def test_published_values_are_read_by_cell_and_column():
+    published = load_study("single-index").published
+    assert published.value("design=toeplitz p=2000 link=quintic", "DeepPINK") == (0.477, 0.053)
+    assert published.best("design=toeplitz p=500 link=sin") == 0.9
+    assert published.value("design=toeplitz p=500 link=sin", "elsewhere") is None
+    assert load_study("varying-correlation").published.value("p=2000 rho=0.8", "SNGM") == (0.33, 0.815)
+    tomato = load_study("tomato").published
+    assert tomato.value("columns=all p=500", "S-INGM") == (0.156, 0.964)
+    assert tomato.best("columns=r95 p=500") is None
+    assert load_study("linear").published.best("design=toeplitz p=500") == 0.8
+
+
+def test_cells_of_simulations_are_rows_with_their_labels():
+    study = load_study("sparsity")
+    row = rows(study)[-1]
+    assert (row.name, row.fdr, row.labels) == ("p=2000 k=50", 0.1, {"study": "sparsity", "p": 2000, "k": 50})
+    assert (row.simulation.design, row.simulation.link, row.simulation.rho) == ("constant", "cubic", 0.5)
+
+
+def test_methods_and_replicates_can_be_chosen():
+    study = load_study("tomato")
+    assert chosen_methods(study, None, None) == study.methods
+    assert chosen_methods(study, ["default"], 3) == {"default": 3}
+    with pytest.raises(ValueError, match=r"method must be one of .* got 'defualt'; did you mean 'default'\?"):
+        chosen_methods(study, ["defualt"], None)
+    with pytest.raises(ValueError, match="replicates must be a whole number"):
+        chosen_methods(study, None, 0)
+
+
+def test_the_papers_methods_have_the_papers_settings():
+    screened = maker("s-ingm-paper", "cpu")()
+    assert (
+        screened.get_params()
+        == NeuralGaussianMirror.paper("individual", "log", device="cpu", progress=False).get_params()
+    )
+    assert maker("default", "cpu")().get_params() == NeuralGaussianMirror(device="cpu", progress=False).get_params()
+
+
+# ---- measured data ----
+
+
+def test_genotypes_lose_gaps_and_constant_columns(tmp_path):
+    x = np.array([[0, 1, 2, 1], [2, 1, -1, 0], [1, 1, 0, 2]], dtype=np.int8)
+    np.savez(tmp_path / "some.npz", X=x)
+    found = read_genotypes(tmp_path / "some.npz")
+    np.testing.assert_allclose(found, [[0, 2, 1], [2, 1, 0], [1, 0, 2]])
+
+
+def test_pruning_agrees_with_a_plain_loop(monkeypatch):
+    rng = np.random.default_rng(1)
+    base = rng.standard_normal((40, 12))
+    x = np.hstack([base, -base[:, :5] + 0.1 * rng.standard_normal((40, 5)), base[:, 3:6]])
+    r = np.abs(np.corrcoef(x.T))
+    kept = []
+    for j in range(x.shape[1]):
+        if all(r[j, i] < 0.9 for i in kept):
+            kept.append(j)
+    monkeypatch.setattr("neuralmirror.real_data.BLOCK", 4)
+    np.testing.assert_array_equal(prune(x, 0.9), x[:, kept])
+    assert len(kept) < x.shape[1]
+
+
+def test_resistance_is_read_from_the_published_files(data):
+    found = read_resistance(data / "hiv_drug_resistance" / "PI_DATA.txt", "ATV")
+    assert len(found.y) == len(found.x) == 48  # 50 less one without a measurement and one with a bad code
+    assert set(np.unique(found.x)) == {0.0, 1.0}
+    assert (found.x.sum(axis=0) >= 3).all()
+    assert len(np.unique(found.x, axis=1).T) == found.x.shape[1]
+    assert set(found.positions[found.listed]) == {1, 3}
+    with pytest.raises(ValueError, match="has no column 'XYZ'"):
+        read_resistance(data / "hiv_drug_resistance" / "PI_DATA.txt", "XYZ")
+
+
+def test_data_are_found_in_a_folder(data):
+    assert find_data("tomato", data) == data / "tomato_bauchet" / "tomato_bauchet.npz"
+
+
+@pytest.mark.parametrize(("name", "words"), [("tomato", "Bauchet"), ("roc", "Bauchet"), ("hiv", "PI_TSM.txt")])
+def test_missing_data_are_asked_for_in_one_line(name, words, capsys, tmp_path):
+    assert main(["reproduce", name, "--data", str(tmp_path / "none.npz")]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "\n" not in told
+    assert words in told
+    assert "--data" in told
+
+
+# ---- scores ----
+
+
+class Chosen:
+    def __init__(self, support, statistics=None):
+        self.support_ = np.array(support, dtype=bool)
+        self.mirror_statistics_ = np.array(statistics if statistics is not None else support, dtype=float)
+
+
+def test_a_proxy_counts_as_the_feature_it_stands_for():
+    rng = np.random.default_rng(2)
+    a, b, c = rng.standard_normal((3, 200))
+    x = np.column_stack([a, a + 0.01 * rng.standard_normal(200), b, c])
+    truth = np.array([True, False, True, False])
+    kept = scores.proxy_scores(None, Chosen([0, 1, 0, 1]), (x, None, truth))
+    assert kept == {"proxy_fdp": 0.5, "proxy_power": 0.5}
+    assert scores.proxy_scores(None, Chosen([0, 0, 0, 0]), (x, None, truth)) == {"proxy_fdp": 0, "proxy_power": 0}
+
+
+def test_a_roc_curve_is_kept_on_a_grid():
+    truth = np.array([True, True, False, False])
+    best = scores.roc(None, Chosen(truth, [3, 2, -1, 0]), (None, None, truth))
+    assert best["auc"] == 1
+    assert set(best["tpr"]) == {1.0}
+    useless = scores.roc(None, Chosen(truth, [0, 0, 0, 0]), (None, None, truth))
+    np.testing.assert_allclose(useless["tpr"], scores.RATES)
+
+
+def test_a_histogram_keeps_the_sides_of_zero():
+    truth = np.array([True, False, False, False])
+    kept = scores.histogram(None, Chosen(truth, [4, -1, 1, 0]), (None, None, truth))
+    assert kept["relevant"][-1] == 1
+    nulls = np.array(kept["nulls"])
+    assert nulls.sum() == 3
+    assert nulls[20] == 1
+    np.testing.assert_array_equal(nulls, nulls[::-1])
+
+
+def test_positions_are_counted_once(data):
+    source = read_resistance(data / "hiv_drug_resistance" / "PI_DATA.txt", "ATV")
+    kept = scores.positions(source, Chosen(np.ones(len(source.positions))), source.sample(0))
+    assert kept == {"listed": 2, "unlisted": len(set(source.positions)) - 2}
+
+
+# ---- runs ----
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_smoke_run_of_every_study(name, data, tmp_path):
+    folder = ["--records", str(tmp_path), "--pages", str(tmp_path)]
+    asked = ["--smoke", "--replicates", "1", "--quiet", "--jobs", "1", "--device", "cpu"]
+    assert main(["reproduce", name, *asked, *options(name, data), *folder]) == 0
+    study = load_study(name, smoke=True)
+    records = read_records(tmp_path / f"{name}.jsonl")
+    able = {m: all(can_build(m, c["p"]) for c in study.cells) if m in BUILDERS else True for m in study.methods}
+    expected = {(cell_name(cell), method) for cell in study.cells for method in study.methods if able[method]}
+    assert {(one["row"], one["method"]) for one in records} == expected
+    assert len(records) == len(expected)
+    for one in records:
+        assert {"study", "seed", "version", "seconds", *study.grid} <= set(one)
+    page = (tmp_path / f"{name}.md").read_text()
+    assert page.startswith(f"# {study.title}\n")
+    assert f"reproduce {name} --device cuda" in page
+    assert (tmp_path / "images" / f"{name}.svg").exists() == ("](images/" in page)
+    assert "## By method" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_a_killed_study_goes_on_after_its_last_whole_line(cut, tmp_path):
+    path, study = tmp_path / "records.jsonl", load_study("histogram", smoke=True)
+    asked = {"gaussian-mirror": 4}
+    whole = run_study(study, path, methods=asked, smoke=True, show=False)
+    path.write_text(path.read_text()[:-cut])
+    left = len(read_records(path))
+    assert left == 4 - (cut > 1)
+    resumed = run_study(study, path, methods=asked, smoke=True, show=False)
+    assert Counter(one["seed"] for one in resumed) == Counter(range(4))
+    keep = [{k: v for k, v in one.items() if k != "seconds"} for one in resumed]
+    assert keep == [{k: v for k, v in one.items() if k != "seconds"} for one in whole]
+
+
+def test_constructions_are_resumed_too(tmp_path):
+    path, study = tmp_path / "records.jsonl", load_study("construction-time", smoke=True)
+    first = run_study(study, path, methods={"mirrors-marginal": 1}, device="cpu", show=False)
+    more = run_study(study, path, methods={"mirrors-marginal": 2}, device="cpu", show=False)
+    assert [(one["row"], one["seed"]) for one in more] == [("p=8", 0), ("p=12", 0), ("p=8", 1), ("p=12", 1)]
+    assert more[:2] == first
+
+
+def test_replicates_are_trained_as_one_batch_where_that_is_faster(tmp_path, monkeypatch):
+    monkeypatch.setattr(NeuralGaussianMirror, "trains_in_batches", lambda self: True)
+    monkeypatch.setattr("neuralmirror.trials.run_one", None)  # nothing may be fitted alone
+    study = load_study("histogram", smoke=True)
+    records = run_study(study, tmp_path / "r.jsonl", methods={"default": 3}, device="cpu", smoke=True, show=False)
+    assert [one["seed"] for one in records] == [0, 1, 2]
+    assert all(one["study"] == "histogram" and sum(one["nulls"]) == 8 for one in records)
+
+
+def test_an_unknown_study_is_named_with_its_nearest(capsys):
+    assert main(["reproduce", "single-indx"]) == 2
+    assert "did you mean 'single-index'?" in capsys.readouterr().err
+
+
+def test_without_a_name_the_studies_are_listed(capsys):
+    assert main(["reproduce"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in NAMES)
+
+
+# ---- pages ----
+
+
+def made(row, method, fdps, powers, **more):
+    return [
+        {"row": row, "method": method, "seed": seed, "fdr": 0.1, "fdp": fdp, "power": power, "seconds": 1.0, **more}
+        for seed, (fdp, power) in enumerate(zip(fdps, powers, strict=True))
+    ]
+
+
+FIRST, SECOND = "design=toeplitz p=500 link=sin", "design=toeplitz p=500 link=cubic"
+RECORDS = [
+    *made(FIRST, "default", [0.1, 0.0, 0.2], [0.9, 0.9, 0.93]),
+    *made(FIRST, "sngm-paper", [0.4, 0.41, 0.42], [0.5, 0.7, 0.6]),
+    *made(SECOND, "default", [0.1, 0.1, 0.1], [0.8, 0.8, 0.8]),
+]
+
+
+def entries(page, section, row):
+    """Column name to entry, of one line of a table."""
+    lines = [line for line in page.split(section)[1].splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return next(dict(zip(cells[0], line, strict=True)) for line in cells[2:] if line[: len(row)] == row)
+
+
+def test_tables_stand_beside_the_paper_and_mark_what_was_missed():
+    page = TABLES["selections"](load_study("single-index"), RECORDS)
+    fdr = entries(page, "### FDR", ["toeplitz", "500", "sin"])
+    assert (fdr["paper: SNGM"], fdr["default"], fdr["sngm-paper"]) == ("0.045", "0.100 ± 0.058", "0.410 ± 0.006 ✗")
+    assert fdr["s-ingm"] == "–"
+    power = entries(page, "### Power", ["toeplitz", "500", "sin"])
+    assert (power["paper: S-INGM"], power["default"], power["sngm-paper"]) == (
+        "0.900",
+        "0.910 ± 0.010 ✓",
+        "0.600 ± 0.058",
+    )
+    missed = entries(page, "### Power", ["toeplitz", "500", "cubic"])
+    assert (missed["paper: S-SNGM"], missed["default"]) == ("0.873", "0.800 ± 0.000")
+    assert "default 0 to 3" in page
+
+
+def test_verdicts_follow_from_the_records():
+    study = load_study("single-index")
+    page = verdicts([study], {"single-index": RECORDS})
+    by_method = entries(page, "## By method", ["single-index", "default"])
+    assert (by_method["cells run"], by_method["FDR held"], by_method["power reached"]) == (
+        "2 of 12",
+        "2 of 2",
+        "1 of 2",
+    )
+    first = entries(page, "## By cell", ["single-index", FIRST])
+    assert (first["FDR held"], first["power reached"], first["best of ours"]) == ("yes", "yes", "default 0.910")
+    assert entries(page, "## By cell", ["single-index", SECOND])["power reached"] == "**no**"
+    assert entries(page, "## By method", ["single-index", "sngm-paper"])["FDR held"] == "0 of 1"
+
+
+def test_claims_without_numbers_are_judged():
+    roc = [*made("p=100", "default", [0], [0], auc=0.9), *made("p=100", "deeppink", [0], [0], auc=0.8)]
+    page = verdicts([load_study("roc")], {"roc": roc})
+    assert "default 0.9, deeppink 0.8 | yes" in page
+    times = [*made("p=500", "mirrors-kernel", [0], [0]), *made("p=500", "knockoffs-mvr", [0], [0])]
+    times[0]["seconds"] = 3.0
+    assert "mirrors-kernel 3, knockoffs-mvr 1 | **no**" in verdicts(
+        [load_study("construction-time")], {"construction-time": times}
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_can_be_rendered_before_anything_was_run(name, tmp_path):
+    write_page(load_study(name), [], tmp_path / f"{name}.md")
+    assert "–" in (tmp_path / f"{name}.md").read_text()
+
+
+def test_what_people_wrote_above_the_mark_is_kept(tmp_path):
+    page, study = tmp_path / "linear.md", load_study("linear")
+    write_page(study, [], page)
+    page.write_text(page.read_text().replace("# Linear models", "# Linear models, in our words\n\nA remark.\n"))
+    write_page(study, made("design=toeplitz p=500", "default", [0.25], [0.5]), page)
+    text = page.read_text()
+    assert "A remark." in text.split(MARK)[0]
+    assert "0.250 ± 0.000" in text.split(MARK)[1]
+    assert text.count(MARK) == 1
+
+
+def test_the_same_records_give_the_same_figure(tmp_path):
+    records = made("p=500 rho=0.2", "default", [0.1, 0.2], [0.9, 0.8])
+    drawn = []
+    for name in ("one", "two"):
+        write_page(load_study("varying-correlation"), records, tmp_path / name / "page.md")
+        drawn.append((tmp_path / name / "images" / "varying-correlation.svg").read_bytes())
+    assert drawn[0] == drawn[1]
+
+
+def test_the_committed_pages_are_those_of_the_committed_records(tmp_path):
+    """Rendering is a pure function of the records, so a page that differs was edited below its mark or is stale."""
+    for name in study_names():
+        page = ROOT / "docs" / "results" / f"{name}.md"
+        study, records = load_study(name), read_records(ROOT / "results" / f"{name}.jsonl")
+        write_page(study, records, tmp_path / page.name)
+        below = [file.read_text(encoding="utf-8").split(MARK)[1] for file in (page, tmp_path / page.name)]
+        assert below[0] == below[1], f"render it again: neuralmirror reproduce {name} --table"
+
+
+def test_the_summary_covers_all_studies(tmp_path):
+    studies = [load_study(name) for name in study_names()]
+    write_summary(studies, {study.name: [] for study in studies}, tmp_path / "README.md")
+    text = (tmp_path / "README.md").read_text()
+    scored = [study for study in studies if study.render == "selections"]
+    assert all(f"| {study.name} | {cell_name(cell)} |" in text for study in scored for cell in study.cells)
