@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/method.md", "docs/comparators.md"]
+PAGES = [
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/method.md", "docs/comparators.md", "docs/deviations.md",
+    *(f"docs/results/{page.name}" for page in sorted((ROOT / "docs" / "results").glob("*.md"))),
+]  # fmt: skip
 
 
 def blocks(page, language):
