@@ -119,6 +119,16 @@ def test_a_batch_gives_the_records_of_single_fits():
     assert [one["power"] for one in batch] == pytest.approx([one["power"] for one in single], abs=0.5)
 
 
+def test_replicates_with_copies_of_columns_are_no_batch():
+    genotypes = np.random.default_rng(0).integers(0, 3, (60, 20)).astype(float)
+    genotypes[:, 10:15] = genotypes[:, :5]
+    row = Row("copies", Simulation("columns", n=60, p=8, k=3, source=genotypes), fdr=0.3)
+    seeds = [0, 1, 2, 3]
+    assert len({np.unique(row.simulation.sample(seed)[0], axis=1).shape[1] for seed in seeds}) > 1
+    batch = trials.run_batch(row, "mirror", mirror, seeds)
+    assert without_seconds(batch) == without_seconds([trials.run_one(row, "mirror", mirror, seed) for seed in seeds])
+
+
 # ---- many fits ----
 
 

@@ -50,6 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"neuralmirror: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("neuralmirror: stopped, nothing was written; select --resume takes up completed pieces", file=sys.stderr)
+        print("neuralmirror: stopped; trial, reproduce and select --resume take up what is complete", file=sys.stderr)
         return 130
     return 0

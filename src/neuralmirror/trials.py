@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from neuralmirror import _checks
 from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.designs import Simulation
+from neuralmirror.mirrors import sort_columns
 from neuralmirror.records import Record, Task, complete
 from neuralmirror.selection import false_discovery_proportion, power
 from neuralmirror.selectors import NeuralGaussianMirror, fit_together
@@ -117,8 +118,13 @@ def run_one(row: Row, method: str, make: Maker, seed: int) -> Record:
 
 
 def run_batch(row: Row, method: str, make: Maker, seeds: Sequence[int], n_jobs: int | None = None) -> list[Record]:
-    """Fit several replicates of simultaneous mirrors as one batch; each is charged its share of the time."""
+    """Fit several replicates of simultaneous mirrors as one batch; each is charged its share of the time.
+
+    Copies of columns are no inputs, so real columns may give networks of several widths: those are fitted one by one.
+    """
     samples = Parallel(n_jobs=available_cores(), prefer="threads")(delayed(row.simulation.sample)(s) for s in seeds)
+    if len({len(sort_columns(x).usable) for x, _, _ in samples}) > 1:
+        return list(Parallel(n_jobs=n_jobs)(delayed(run_one)(row, method, make, seed) for seed in seeds))
     selectors = [make().set_params(fdr=row.fdr, random_state=seed, n_jobs=n_jobs) for seed in seeds]
     started = time.perf_counter()
     with warnings.catch_warnings():
