@@ -23,6 +23,8 @@ Measure = Callable[[Tensor], Tensor]  # scales (features, candidates) to depende
 
 EXACT_ROWS = 256  # up to here exact Gram matrices cost no more than their features
 LANDMARKS = 32
+CORRELATIONS = 1024  # columns whose correlations with all others are held at once
+NEAREST = 0.995  # a correlation beyond this counts as this
 PAIRS = 1024  # pairs of rows from which bandwidths are read
 MEMORY = 64 * 2**20  # bytes of one block of features: about what caches like
 
@@ -78,6 +80,23 @@ def mirrored_pair(x: Tensor, z: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]
 def marginal_scales(x: Tensor, z: Tensor) -> Tensor:
     """c_j = sd(X_j)."""
     return x.std(dim=0, correction=0)
+
+
+def correlation_scales(x: Tensor, z: Tensor) -> Tensor:
+    """c_j = sd(X_j) · (1 − r_j²)^(−¼), with r_j the largest |correlation| of X_j with another feature.
+
+    A penalised fit lets a feature stand in for its neighbours, and its noise has none. So the noise is made the louder,
+    the closer the nearest of them is.
+    """
+    sd = marginal_scales(x, z)
+    unit = (x - x.mean(dim=0)) / (sd.clamp(min=1e-30) * len(x) ** 0.5)
+    features = torch.arange(x.shape[1], device=x.device)
+    nearest = []
+    for block in features.split(CORRELATIONS):
+        r = unit[:, block].mT @ unit  # (b, p)
+        r[torch.arange(len(block), device=x.device), block] = 0
+        nearest.append(r.abs().amax(dim=1))
+    return sd * (1 - torch.cat(nearest).clamp(max=NEAREST).square()) ** -0.25
 
 
 def linear_scales(x: Tensor, z: Tensor) -> Tensor:
@@ -216,4 +235,5 @@ SCALES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "linear": linear_scales,
     "residual": residual_scales,
     "marginal": marginal_scales,
+    "correlation": correlation_scales,
 }

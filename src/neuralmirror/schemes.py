@@ -6,6 +6,7 @@ Both end in strengths (draws, p, K+1): how strongly the fitted function follows 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from neuralmirror._pieces import kept
 from neuralmirror.ensembles import fit_ensembles
 from neuralmirror.networks import Networks
 from neuralmirror.problems import Problem
-from neuralmirror.solvers import Steps, as_batches, one_by_one, solve
+from neuralmirror.solvers import THREADS, Steps, as_batches, one_by_one, solve
 from neuralmirror.starts import (
     Floats,
     Seed,
@@ -86,10 +87,9 @@ def simultaneous(
 
     Repeated draws of the noise are one problem under several seeds.
     """
-    generators = [mirrors.feature_generators(q.x, *seed) for q, seed in zip(problems, seeds, strict=True)]
-    noises, scales = zip(
-        *(scaled_noise(q, g, settings) for q, g in zip(problems, generators, strict=True)), strict=True
-    )
+    with ThreadPoolExecutor(min(THREADS, len(problems))) as pool:
+        generators = list(pool.map(lambda q, seed: mirrors.feature_generators(q.x, *seed), problems, seeds))
+        noises, scales = zip(*pool.map(partial(scaled_noise, settings=settings), problems, generators), strict=True)
     directions = [np.concatenate([q.x[:, :, None], z], axis=2) for q, z in zip(problems, noises, strict=True)]
     parts = [partial(_sparse_part, q, d, settings) for q, d in zip(problems, directions, strict=True)]
     choices, skips = zip(*solve_all(parts, settings), strict=True)
@@ -113,6 +113,7 @@ def simultaneous(
         found = settings.importance(part.networks, inputs.shared, inputs.own[part.problems])[:, : p * each]
         strengths[part.problems] = as_array(found.unflatten(1, (p, each)))
         beliefs[part.problems] = part.beliefs
+    strengths = in_units(strengths, np.stack(scales), settings)
     return Outcome(strengths, np.stack(scales), as_array(curve), _described(choices, beliefs, shrinkages))
 
 
@@ -157,6 +158,7 @@ def individual(
     strengths = np.concatenate([chunk.strengths for chunk in chunks])[None]  # (1, p, K+1)
     if belief > 0:
         curve = np.concatenate([chunk.curves for chunk in chunks]).mean(axis=0, keepdims=True)
+    strengths = in_units(strengths, scales[None], settings)
     described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]))
     return Outcome(strengths, scales[None], curve, described)
 
@@ -184,6 +186,16 @@ def scaled_noise(
         return z.astype(float), np.zeros(z.shape[1])
     scales = as_array(settings.scale(as_tensor(problem.x, settings), as_tensor(z, settings)))
     return scales[:, None] * z, scales
+
+
+def in_units(strengths: Floats, scales: Floats, settings: Settings) -> Floats:
+    """Slopes along the directions (d, p, K+1) turned into what a standard deviation of each one moves.
+
+    X_j is standardised and its noises have the standard deviation c_j. In the paper's coordinates slopes are compared.
+    """
+    if settings.recipe.coordinates == "pair":
+        return strengths
+    return np.concatenate([strengths[..., :1], strengths[..., 1:] * scales[..., None]], axis=-1)
 
 
 def fit_networks(

@@ -121,7 +121,7 @@ class NeuralGaussianMirror(ControlledSelector):
         fdr: float = 0.1,
         offset: int = 1,
         screen: int | str | None = None,
-        scale: str | ArrayLike = "marginal",
+        scale: str | ArrayLike = "correlation",
         importance: str = "field",
         contrast: str = "maximum",
         n_mirrors: int | str = "auto",

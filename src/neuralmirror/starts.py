@@ -6,6 +6,7 @@ Everything random is drawn from the generators of the features and the seed of t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from neuralmirror import lasso, mirrors
 from neuralmirror.importance import field_strengths
 from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.problems import Problem
+from neuralmirror.solvers import THREADS
 from neuralmirror.training import Inputs, Recipe
 
 Floats = NDArray[np.float64]
@@ -67,10 +69,12 @@ def simultaneous_starts(
     p, each = len(generators[0]), settings.n_mirrors + 1
     inputs, outputs = skips[0].linear.shape
     sizes = settings.hidden or hidden_sizes(p)
-    rows = [  # (judge and members, p(K+1), h) of every problem
-        torch.stack([initial_rows(g, each, sizes[0]).flatten(0, 1) for _ in range(settings.n_networks + 1)])
-        for g in generators
-    ]
+    members = settings.n_networks + 1  # with the judge
+    with ThreadPoolExecutor(min(THREADS, len(generators))) as pool:
+        drawn = pool.map(lambda g: initial_rows(g, members * each, sizes[0]), generators)
+        rows = [  # (judge and members, p(K+1), h) of every problem
+            draws.unflatten(1, (members, each)).transpose(0, 1).flatten(1, 2) for draws in drawn
+        ]
 
     def starts(problems: NDArray[np.intp], member: int) -> Networks:
         rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
