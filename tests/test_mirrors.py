@@ -91,7 +91,7 @@ def test_permuted_features_have_permuted_scales(rule):
     )
 
 
-@pytest.mark.parametrize("rule", ["residual", "marginal"])
+@pytest.mark.parametrize("rule", ["residual", "marginal", "correlation"])
 @given(factor=st.floats(0.01, 100))
 @settings(max_examples=15, deadline=None)
 def test_scale_has_the_unit_of_its_feature(rule, factor):
@@ -101,6 +101,28 @@ def test_scale_has_the_unit_of_its_feature(rule, factor):
     torch.testing.assert_close(
         mirrors.SCALES[rule](x * units, z), mirrors.SCALES[rule](x, z) * units, rtol=1e-4, atol=1e-8
     )
+
+
+def test_the_noise_is_the_louder_the_closer_the_nearest_feature():
+    x, z = pair(2, rho=0.0)
+    x[:, 4] = x[:, 3] + 0.3 * x[:, 4]
+    found = mirrors.correlation_scales(x, z)
+    r = np.abs(np.corrcoef(x.numpy().T) - np.eye(6)).max(axis=1)
+    np.testing.assert_allclose(found, x.numpy().std(axis=0) * (1 - r**2) ** -0.25, rtol=1e-6)
+    assert found[3] / x[:, 3].std() > 1.4
+
+
+def test_neighbours_are_found_in_blocks_of_columns(monkeypatch):
+    x, z = pair(2)
+    whole = mirrors.correlation_scales(x, z)
+    monkeypatch.setattr(mirrors, "CORRELATIONS", 4)
+    torch.testing.assert_close(mirrors.correlation_scales(x, z), whole)
+
+
+def test_a_copy_is_loud_but_finite():
+    x, z = pair(2)
+    x[:, 1] = x[:, 0]
+    assert torch.isfinite(mirrors.correlation_scales(x, z)).all()
 
 
 def test_kernel_scale_has_the_unit_of_the_features():

@@ -10,7 +10,16 @@ from neuralmirror import lasso, mirrors, solvers
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.schemes import SHRINKAGES, Outcome, individual, kept_rows, mirrors_needed, residual_size, simultaneous
+from neuralmirror.schemes import (
+    SHRINKAGES,
+    Outcome,
+    in_units,
+    individual,
+    kept_rows,
+    mirrors_needed,
+    residual_size,
+    simultaneous,
+)
 from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe
@@ -380,6 +389,18 @@ def test_squares_of_the_skip_reach_the_strengths(scheme, monkeypatch):
 def test_without_a_skip_no_lasso_is_fitted(scheme, monkeypatch):
     monkeypatch.setattr(solvers, "coordinate_descent", lambda *_: pytest.fail("a lasso was fitted"))
     assert np.isfinite(scheme(problem(), replace(QUICK, skip=False)).strengths).all()
+
+
+def test_louder_noise_counts_by_what_it_moves(scheme):
+    """Directions are compared by the effect of their standard deviations, and in the paper's pairs by their slopes."""
+    settings = replace(QUICK, scale=lambda x, z: x.new_full((x.shape[1],), 2.0), skip=False)
+    loud = scheme(problem(), settings)
+    assert (loud.scales == 2).all()
+    strengths = np.random.default_rng(0).random((1, 3, 3))
+    turned = in_units(strengths, np.full((1, 3), 2.0), settings)
+    np.testing.assert_allclose(turned, strengths * [1, 2, 2])
+    paired = replace(settings, recipe=replace(settings.recipe, coordinates="pair"))
+    np.testing.assert_array_equal(in_units(strengths, np.full((1, 3), 2.0), paired), strengths)
 
 
 # ---- screening ----
