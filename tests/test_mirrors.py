@@ -108,8 +108,8 @@ def test_the_noise_is_the_louder_the_closer_the_nearest_feature():
     x[:, 4] = x[:, 3] + 0.3 * x[:, 4]
     found = mirrors.correlation_scales(x, z)
     r = np.abs(np.corrcoef(x.numpy().T) - np.eye(6)).max(axis=1)
-    np.testing.assert_allclose(found, x.numpy().std(axis=0) * (1 - r**2) ** -0.25, rtol=1e-6)
-    assert found[3] / x[:, 3].std() > 1.4
+    np.testing.assert_allclose(found, x.numpy().std(axis=0) * (1 - r**2) ** -0.5, rtol=1e-6)
+    assert found[3] / x[:, 3].std() > 2
 
 
 def test_neighbours_are_found_in_blocks_of_columns(monkeypatch):
@@ -123,6 +123,11 @@ def test_a_copy_is_loud_but_finite():
     x, z = pair(2)
     x[:, 1] = x[:, 0]
     assert torch.isfinite(mirrors.correlation_scales(x, z)).all()
+
+
+def test_where_all_is_explained_the_noise_is_as_loud_as_its_feature():
+    x, z = pair(2)
+    torch.testing.assert_close(mirrors.correlation_scales(x, z, 0.0), mirrors.marginal_scales(x, z))
 
 
 def test_kernel_scale_has_the_unit_of_the_features():

@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 from builders import normal, random_networks, simultaneous_inputs
-from neuralmirror import lasso, mirrors, solvers
+from neuralmirror import mirrors, solvers
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
 from neuralmirror.schemes import (
     SHRINKAGES,
     Outcome,
+    Preview,
     in_units,
     individual,
     kept_rows,
     mirrors_needed,
+    preview,
     residual_size,
     simultaneous,
 )
@@ -109,10 +111,10 @@ def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, variant, monkey
     before = scheme(q, settings).strengths
     noise, rows = mirrors.draw_noise, starts.initial_rows
 
-    def turned_rows(generators, directions, width):
-        drawn = rows(generators, directions, width)
-        if directions == 2:  # X_j and its noise; covariates and shared rows have no mirror
-            drawn[:, 1] *= -1
+    def turned_rows(generators, *shape):
+        drawn = rows(generators, *shape)
+        if shape[-2] == 2:  # X_j and its noise; covariates and shared rows have no mirror
+            drawn[..., 1, :] *= -1
         return drawn
 
     monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
@@ -130,7 +132,7 @@ def test_exchanging_the_rows_of_a_pair_leaves_the_statistics(scheme, variant, mo
     before = scheme(q, settings).strengths
     noise, rows = mirrors.draw_noise, starts.initial_rows
     monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
-    monkeypatch.setattr(starts, "initial_rows", lambda *arguments: rows(*arguments).flip(1))
+    monkeypatch.setattr(starts, "initial_rows", lambda *arguments: rows(*arguments).flip(-2))
     np.testing.assert_allclose(scheme(q, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 
@@ -332,29 +334,38 @@ def test_the_unit_of_a_perceptron_is_what_the_skip_leaves():
 
 
 def needed(q, fdr):
-    return solvers.solve([mirrors_needed(q, fdr, QUICK)], solvers.one_by_one)[0]
+    (seen,) = solvers.solve([preview(q, QUICK)], solvers.one_by_one)
+    return mirrors_needed(seen, fdr)
 
 
 @pytest.mark.parametrize(
     ("found", "fdr", "k"),
     [(50, 0.1, 1), (49, 0.1, 2), (25, 0.1, 2), (24, 0.1, 3), (13, 0.1, 4), (1, 0.1, 4), (25, 0.2, 1), (0, 0.1, 4)],
 )
-def test_fewer_relevant_features_need_more_mirrors(found, fdr, k, monkeypatch):
-    def count(choice):
-        return found
-        yield
-
-    monkeypatch.setattr(lasso, "relevant_count", count)
-    assert needed(problem(n=40), fdr) == k
+def test_fewer_relevant_features_need_more_mirrors(found, fdr, k):
+    assert mirrors_needed(Preview(0.5, found), fdr) == k
 
 
-def test_the_number_of_mirrors_follows_the_data():
+def test_the_preview_follows_the_data():
     """Ten clear features at a level of 0.5 need no more than one mirror; two at 0.1 need as many as there may be."""
     rng = np.random.default_rng(0)
     x = standardised(rng.standard_normal((200, 12)))
     for relevant, fdr, k in ((10, 0.5, 1), (2, 0.1, 4)):
         y = standardised(x[:, :relevant].sum(axis=1) + 0.1 * rng.standard_normal(200))
-        assert needed(Problem(x, y, np.empty((200, 0))), fdr) == k
+        q = Problem(x, y, np.empty((200, 0)))
+        (seen,) = solvers.solve([preview(q, QUICK)], solvers.one_by_one)
+        assert 0.9 < seen.explained <= 1
+        assert seen.relevant >= relevant
+        assert mirrors_needed(seen, fdr) == k
+
+
+def test_noise_is_louder_where_less_is_explained():
+    q = problem(n=100)
+    q = replace(q, x=standardised(q.x + q.x[:, :1]))
+    settings = replace(QUICK, scale=mirrors.correlation_scales, skip=False)
+    quiet, loud = (simultaneous([replace(q, unexplained=u)], [SEED], settings).scales for u in (0.0, 0.5))
+    np.testing.assert_allclose(quiet, 1, rtol=1e-5)
+    assert (loud > 1).all()
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])

@@ -82,11 +82,11 @@ def marginal_scales(x: Tensor, z: Tensor) -> Tensor:
     return x.std(dim=0, correction=0)
 
 
-def correlation_scales(x: Tensor, z: Tensor) -> Tensor:
-    """c_j = sd(X_j) · (1 − r_j²)^(−¼), with r_j the largest |correlation| of X_j with another feature.
+def correlation_scales(x: Tensor, z: Tensor, unexplained: float = 1.0) -> Tensor:
+    """c_j = sd(X_j) · (1 − r_j²)^(−u/2), with r_j the largest |correlation| of X_j with another feature.
 
-    A penalised fit lets a feature stand in for its neighbours, and its noise has none. So the noise is made the louder,
-    the closer the nearest of them is.
+    A penalised fit that explains little lets a feature stand in for its neighbours, and noise has none. So the noise
+    is made the louder, the closer the nearest neighbour is and the larger the share u of y that stays unexplained.
     """
     sd = marginal_scales(x, z)
     unit = (x - x.mean(dim=0)) / (sd.clamp(min=1e-30) * len(x) ** 0.5)
@@ -96,7 +96,7 @@ def correlation_scales(x: Tensor, z: Tensor) -> Tensor:
         r = unit[:, block].mT @ unit  # (b, p)
         r[torch.arange(len(block), device=x.device), block] = 0
         nearest.append(r.abs().amax(dim=1))
-    return sd * (1 - torch.cat(nearest).clamp(max=NEAREST).square()) ** -0.25
+    return sd * (1 - torch.cat(nearest).clamp(max=NEAREST).square()) ** (-unexplained / 2)
 
 
 def linear_scales(x: Tensor, z: Tensor) -> Tensor:

@@ -159,9 +159,9 @@ def hidden_sizes(p: int) -> tuple[int, int]:
     return max(4, round(20 * np.log(p))), max(2, round(10 * np.log(p)))
 
 
-def initial_rows(generators: Sequence[np.random.Generator], directions: int, width: int) -> Tensor:
-    """First-layer weights of each feature's directions, (p, directions, width): all directions drawn alike."""
-    draws = [g.standard_normal((directions, width), dtype=np.float32) for g in generators]
+def initial_rows(generators: Sequence[np.random.Generator], *shape: int) -> Tensor:
+    """First-layer weights of each feature, (p, ..., directions, width): all directions drawn alike."""
+    draws = [g.standard_normal(shape, dtype=np.float32) for g in generators]
     return torch.from_numpy(np.stack(draws))
 
 

@@ -19,6 +19,7 @@ class Problem:
     y: Floats  # (n,)
     covariates: Floats  # (n, c)
     classes: int = 0  # 0: regression
+    unexplained: float = 1.0  # share of the response's variance that a sparse fit of X is known to leave
 
     def rows(self, index: NDArray[np.intp]) -> Problem:
         """The same problem on some of its rows, standardised anew."""

@@ -163,18 +163,31 @@ def individual(
     return Outcome(strengths, scales[None], curve, described)
 
 
-def mirrors_needed(problem: Problem, fdr: float, settings: Settings, most: int = 4) -> Steps[int]:
+@dataclass(frozen=True)
+class Preview:
+    """A sparse fit of X alone: the share of the response it explains out of sample, and how many features it keeps."""
+
+    explained: float
+    relevant: int
+
+
+def preview(problem: Problem, settings: Settings) -> Steps[Preview]:
+    """What can be known of a problem before any noise is drawn, so that it cannot favour a direction."""
+    choice = yield from _choice(problem, problem.x[:, :, None], settings)
+    first = choice.first or (yield from lasso.first_stage(choice, problem.x))
+    relevant = yield from lasso.relevant_count(replace(choice, first=None if problem.classes else first))
+    return Preview(float(np.clip(first.explained, 0, 1)), relevant)
+
+
+def mirrors_needed(seen: Preview, fdr: float, most: int = 4) -> int:
     """K = ⌈5 / (fdr · s)⌉ up to `most`, for s features kept by a sparse fit of X alone.
 
     Offset 1 needs 1 / (K · fdr) discoveries, and such a fit keeps up to three times the relevant features. Where it
     explains next to nothing it tells nothing of their number, and 2 serves.
     """
-    choice = yield from _choice(problem, problem.x[:, :, None], settings)
-    first = choice.first or (yield from lasso.first_stage(choice, problem.x))
-    if first.explained < LITTLE:
+    if seen.explained < LITTLE:
         return 2
-    found = yield from lasso.relevant_count(replace(choice, first=None if problem.classes else first))
-    return int(np.clip(np.ceil(5 / (fdr * max(1, found)) - 1e-9), 1, most))
+    return int(np.clip(np.ceil(5 / (fdr * max(1, seen.relevant)) - 1e-9), 1, most))
 
 
 def scaled_noise(
@@ -184,7 +197,10 @@ def scaled_noise(
     z = np.ascontiguousarray(mirrors.draw_noise(generators, len(problem.x), settings.n_mirrors))
     if not settings.n_mirrors:  # a ranking without mirrors
         return z.astype(float), np.zeros(z.shape[1])
-    scales = as_array(settings.scale(as_tensor(problem.x, settings), as_tensor(z, settings)))
+    rule = settings.scale
+    if rule is mirrors.correlation_scales:
+        rule = partial(mirrors.correlation_scales, unexplained=problem.unexplained)
+    scales = as_array(rule(as_tensor(problem.x, settings), as_tensor(z, settings)))
     return scales[:, None] * z, scales
 
 

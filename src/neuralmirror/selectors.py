@@ -19,10 +19,10 @@ from neuralmirror._pieces import fingerprint, kept
 from neuralmirror._progress import progress
 from neuralmirror.base import ControlledSelector
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
-from neuralmirror.mirrors import SCALES
+from neuralmirror.mirrors import SCALES, correlation_scales
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import SHRINKAGES, Outcome, individual, mirrors_needed, simultaneous, solve_all
+from neuralmirror.schemes import SHRINKAGES, Outcome, individual, mirrors_needed, preview, simultaneous, solve_all
 from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe, Tick
@@ -46,7 +46,7 @@ class NeuralGaussianMirror(ControlledSelector):
         Added to the count of false ones. 0 is the paper's; 1 also holds when little or nothing is relevant.
     screen : None, int, "half" or "log"
         Rank the features on a third of the rows and mirror only the best (this many, n/2 or 2n/log n) on the others.
-    scale : "kernel", "linear", "residual", "marginal" or array of p numbers
+    scale : "correlation", "marginal", "kernel", "linear", "residual" or array of p numbers
         The rule for c_j. Numbers are in the units of X.
     importance : "field", "gradient" or "path"
         How strongly a network follows a direction: root mean square slope, mean slope, or the paper's path product.
@@ -196,7 +196,7 @@ class NeuralGaussianMirror(ControlledSelector):
         problem, settings, seed = self._prepared(X, y)
         with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
             (problem,) = screen_together([self], [problem], [seed], settings, tick)
-            (count,) = count_mirrors([self], [problem], settings)
+            (problem,), (count,) = preview_together([self], [problem], settings)
             settings = replace(settings, n_mirrors=count)
             outcome = self._mirror(problem, settings, seed, tick)
         return self._finish(outcome, settings)
@@ -366,7 +366,7 @@ def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple
     read = [selector._prepared(X, y) for selector, (X, y) in zip(selectors, data, strict=True)]
     settings, seeds = read[0][1], [seed for _, _, seed in read]
     problems = screen_together(selectors, [problem for problem, _, _ in read], seeds, settings)
-    counts = count_mirrors(selectors, problems, settings)
+    problems, counts = preview_together(selectors, problems, settings)
     for k in sorted(set(counts)):
         batch, settled = [i for i, count in enumerate(counts) if count == k], replace(settings, n_mirrors=k)
         outcome = simultaneous([problems[i] for i in batch], [(seeds[i], 0) for i in batch], settled)
@@ -396,14 +396,18 @@ def screen_together(
     return screened
 
 
-def count_mirrors(
+def preview_together(
     selectors: Sequence[NeuralGaussianMirror], problems: Sequence[Problem], settings: Settings
-) -> list[int]:
-    """K of each fit. What "auto" goes by knows X and y but no noise, so it cannot favour a direction."""
-    if not isinstance(selectors[0].n_mirrors, str):
-        return [selectors[0].n_mirrors] * len(problems)
-    needs = [partial(mirrors_needed, q, s.fdr, settings) for s, q in zip(selectors, problems, strict=True)]
-    return solve_all(needs, settings)
+) -> tuple[list[Problem], list[int]]:
+    """The problems with what a sparse fit of X alone leaves of them, and K of each fit."""
+    asked = selectors[0].n_mirrors
+    if not isinstance(asked, str) and settings.scale is not correlation_scales:
+        return list(problems), [asked] * len(problems)
+    seen = solve_all([partial(preview, problem, settings) for problem in problems], settings)
+    known = [replace(problem, unexplained=1 - one.explained) for problem, one in zip(problems, seen, strict=True)]
+    if not isinstance(asked, str):
+        return known, [asked] * len(problems)
+    return known, [mirrors_needed(one, s.fdr) for one, s in zip(seen, selectors, strict=True)]
 
 
 def resolve_device(device: str) -> str:

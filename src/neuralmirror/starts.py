@@ -71,10 +71,8 @@ def simultaneous_starts(
     sizes = settings.hidden or hidden_sizes(p)
     members = settings.n_networks + 1  # with the judge
     with ThreadPoolExecutor(min(THREADS, len(generators))) as pool:
-        drawn = pool.map(lambda g: initial_rows(g, members * each, sizes[0]), generators)
-        rows = [  # (judge and members, p(K+1), h) of every problem
-            draws.unflatten(1, (members, each)).transpose(0, 1).flatten(1, 2) for draws in drawn
-        ]
+        drawn = pool.map(lambda g: initial_rows(g, members, each, sizes[0]), generators)
+        rows = [draws.transpose(0, 1).flatten(1, 2) for draws in drawn]  # (members, p(K+1), h) of every problem
 
     def starts(problems: NDArray[np.intp], member: int) -> Networks:
         rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
