@@ -13,6 +13,8 @@ from torch import Tensor
 # Landmarks of the one-dimensional features, in bandwidths around the centre. At this spacing the spectrum that a
 # Gaussian kernel has beyond the grid's resolution is 2e-3 of the whole.
 NODES = torch.linspace(-3.6, 3.6, 9, dtype=torch.float64)
+WHITEN = torch.linalg.inv(torch.linalg.cholesky(torch.exp(-(NODES[:, None] - NODES).square() / 2)))
+ROWS = 2048  # rows whose products of features are held at a time
 
 
 def squared_distances(x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -65,12 +67,11 @@ def conditional_dependence(gram_u: Tensor, gram_v: Tensor, gram_w: Tensor) -> Te
 def scalar_features(t: Tensor) -> Tensor:
     """Nystroem features φ of the one-dimensional Gaussian kernel, (..., n) in bandwidths to (..., n, 9).
 
-    φ(s)·φ(t) ≈ exp(−(s − t)²/2). The landmarks sit on a fixed grid, so one small factor serves all columns.
+    φ(s)·φ(t) ≈ exp(−(s − t)²/2). The landmarks sit on a fixed grid, so one small factor serves all columns. In memory
+    the rows come last: products of features then run along long, contiguous lines.
     """
-    nodes = NODES.to(t.device)
-    among = torch.exp(-(nodes[:, None] - nodes).square() / 2)
-    whiten = torch.linalg.inv(torch.linalg.cholesky(among)).mT.to(t.dtype)
-    return torch.matmul(torch.exp(-(t[..., None] - nodes.to(t.dtype)).square() / 2), whiten)
+    to_nodes = t[..., None, :] - NODES.to(t)[:, None]  # (..., 9, n)
+    return torch.matmul(WHITEN.to(t), to_nodes.square_().mul_(-0.5).exp_()).mT
 
 
 def landmark_features(to_landmarks: Tensor, among_landmarks: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,10 +90,17 @@ def landmark_features(to_landmarks: Tensor, among_landmarks: Tensor) -> tuple[Te
 def conditional_dependence_from_features(u: Tensor, v: Tensor, w: Tensor, w_diagonal: Tensor) -> Tensor:
     """The same measure with K^U ≈ uuᵀ, K^V ≈ vvᵀ and K^W ≈ wwᵀ + diag(w_diagonal), in time linear in n.
 
-    Σ_ik (u_i·u_k)(v_i·v_k)(w_i·w_k) is the squared norm of Σ_i u_i ⊗ v_i ⊗ w_i.
+    Σ_ik (u_i·u_k)(v_i·v_k)(w_i·w_k) is the squared norm of Σ_i u_i ⊗ v_i ⊗ w_i. Where u and v (..., C, n, r) have axes
+    that w (..., n, m) lacks, one product with w serves all their entries, a block of rows at a time.
     """
     u, v = u - u.mean(dim=-2, keepdim=True), v - v.mean(dim=-2, keepdim=True)
-    n = u.shape[-2]
-    products = (u[..., :, None] * v[..., None, :]).flatten(-2)  # (..., n, r²)
-    smooth = (w.mT @ products).square().sum(dim=(-2, -1))
-    return (smooth + (w_diagonal * products.square().sum(dim=-1)).sum(dim=-1)) / n**2
+    n, shared = u.shape[-2], w.dim() - 2
+    candidates = u.shape[shared:-2]
+    total = u.new_zeros(())
+    for some_u, some_v, some_w in zip(u.split(ROWS, dim=-2), v.split(ROWS, dim=-2), w.split(ROWS, dim=-2), strict=True):
+        products = some_u.mT[..., :, None, :] * some_v.mT[..., None, :, :]  # (..., C, r, r, rows)
+        total = total + products.flatten(shared, -2) @ some_w  # (..., C·r², m)
+    smooth = total.square().sum(dim=-1).unflatten(shared, (*candidates, -1)).sum(dim=-1)
+    sizes = u.square().sum(dim=-1) * v.square().sum(dim=-1)  # (..., C, n): Σ_ab (u_a v_b)²
+    rough = (w_diagonal.unflatten(-1, (*[1] * len(candidates), n)) * sizes).sum(dim=-1)
+    return torch.div(smooth + rough, n**2)

@@ -21,12 +21,14 @@ from neuralmirror import kernels
 
 Measure = Callable[[Tensor], Tensor]  # scales (features, candidates) to dependence of the same shape
 
-EXACT_ROWS = 256  # up to here exact Gram matrices cost no more than their features
+EXACT_ROWS = 256  # up to here exact Gram matrices are cheap enough
 LANDMARKS = 32
 CORRELATIONS = 1024  # columns whose correlations with all others are held at once
 NEAREST = 0.995  # a correlation beyond this counts as this
 PAIRS = 1024  # pairs of rows from which bandwidths are read
-MEMORY = 64 * 2**20  # bytes of one block of features: about what caches like
+# Bytes of one block of products: what caches like on a CPU, what fills a GPU.
+MEMORY = {"cpu": 8 * 2**20, "cuda": 2**30}
+COARSE = torch.linspace(-2.5, 1.5, 9)  # log₂ c / sd of the first candidates
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,11 @@ def kernel_scales(x: Tensor, z: Tensor, exact: bool | None = None) -> Tensor:
     """c_j = argmin_c [I_j^K(c)]² with Gaussian kernels at median bandwidths, batched over features."""
     n, p, k = z.shape
     exact = n <= EXACT_ROWS if exact is None else exact
-    floats_per_candidate = 4 * n * n if exact else k * n * (len(kernels.NODES) ** 2 + 4 * len(kernels.NODES))
-    chunk = max(1, int(MEMORY / (4 * 9 * floats_per_candidate)))
-    search = _MirrorDependence(x, z, exact)
+    floats = 4 * k * n**2 if exact else k * min(n, kernels.ROWS) * len(kernels.NODES) ** 2  # of one candidate
+    chunk = max(1, MEMORY[x.device.type] // (4 * len(COARSE) * floats))
+    search, sd = _MirrorDependence(x, z, exact), x.std(dim=0, correction=0)
     features = torch.arange(p, device=x.device).split(chunk)
-    return torch.cat([minimise_scale(search.measure(block), x.std(dim=0, correction=0)[block]) for block in features])
+    return torch.cat([minimise_scale(search.measure(block), sd[block]) for block in features])
 
 
 def minimise_scale(measure: Measure, sd: Tensor) -> Tensor:
@@ -162,8 +164,7 @@ def minimise_scale(measure: Measure, sd: Tensor) -> Tensor:
 
     The measure is large at both ends (U = V as c → 0, U = −V as c → ∞) and flat between, so a grid comes first.
     """
-    coarse = torch.linspace(-2.5, 1.5, 9, dtype=sd.dtype, device=sd.device)
-    exponents = coarse.expand(len(sd), -1)
+    exponents = COARSE.to(sd).expand(len(sd), -1)
     values = measure(sd[:, None] * 2**exponents)
     best = exponents.gather(1, values.argmin(dim=1, keepdim=True))
     step = 0.2
@@ -183,51 +184,54 @@ class _MirrorDependence:
     """
 
     def __init__(self, x: Tensor, z: Tensor, exact: bool) -> None:
-        self.x, self.z, self.exact = x, z, exact
+        self.x, self.z, self.exact = x.mT.contiguous(), z.permute(1, 2, 0).contiguous(), exact  # (p, n), (p, K, n)
         rng = np.random.default_rng(0)  # fixed rows: the rule is a function of (x, z) alone
         n = len(x)
         first = rng.integers(n, size=PAIRS)
-        self.pairs = torch.from_numpy(np.stack([first, (first + rng.integers(1, n, size=PAIRS)) % n])).to(x.device)
+        second = (first + rng.integers(1, n, size=PAIRS)) % n
         rows = np.arange(n) if exact else np.sort(rng.permutation(n)[:LANDMARKS])
-        self.landmarks = x[torch.from_numpy(rows).to(x.device)]
-        self.to_landmarks = kernels.squared_distances(x, self.landmarks)  # (n, m)
-        self.pair_distances = (x[self.pairs[0]] - x[self.pairs[1]]).square().sum(dim=1)  # (pairs,)
+        self.first, self.second, self.rows = (torch.from_numpy(index).to(x.device) for index in (first, second, rows))
+        self.to_landmarks = kernels.squared_distances(x, x[self.rows])  # (n, m)
+        self.pair_distances = (x[self.first] - x[self.second]).square().sum(dim=1)  # (pairs,)
 
     def measure(self, block: Tensor) -> Measure:
-        x, z = self.x[:, block].mT, self.z[:, block].permute(1, 2, 0)  # (b, n), (b, K, n)
-        gram_w = self._gram_of_others(block)  # (b, n, m)
+        x, z = self.x[block], self.z[block]  # (b, n), (b, K, n)
+        steps = self._steps(x), self._steps(z)
+        gram_w = self._gram_of_others(x, steps[0])  # (b, n, m)
         if not self.exact:
             # In one dimension many landmarks coincide; the jitter of the factor covers it.
-            w, diagonal = kernels.landmark_features(gram_w, self._gram_of_others(block, among=True))
+            w, diagonal = kernels.landmark_features(gram_w, gram_w[:, self.rows])
 
         def dependence(c: Tensor) -> Tensor:  # (b, C) to (b, C)
-            noise = c[:, :, None, None] * z[:, None]  # (b, C, K, n)
-            u, v = (self._in_bandwidths(x[:, None, None] + sign * noise) for sign in (1, -1))
+            u, v = (  # (b, C, K, n)
+                _in_bandwidths(*(a[:, None, None] + signed[..., None, None] * b[:, None] for a, b in ((x, z), steps)))
+                for signed in (c, -c)
+            )
             if self.exact:
                 gram_u, gram_v = (torch.exp(-(t[..., :, None] - t[..., None, :]).square() / 2) for t in (u, v))
                 return kernels.conditional_dependence(gram_u, gram_v, gram_w[:, None, None]).sum(dim=2)
             phi_u, phi_v = kernels.scalar_features(u), kernels.scalar_features(v)
-            return kernels.conditional_dependence_from_features(
-                phi_u, phi_v, w[:, None, None], diagonal[:, None, None]
-            ).sum(dim=2)
+            return kernels.conditional_dependence_from_features(phi_u, phi_v, w, diagonal).sum(dim=2)
 
         return dependence
 
-    def _gram_of_others(self, block: Tensor, among: bool = False) -> Tensor:
-        rows, distances = (self.x, self.to_landmarks)
-        if among:
-            rows, distances = self.landmarks, kernels.squared_distances(self.landmarks)
-        own = (rows[:, None, block] - self.landmarks[None][:, :, block]).square().permute(2, 0, 1)  # (b, n, m)
-        pairs = self.x[self.pairs[0]][:, block] - self.x[self.pairs[1]][:, block]
-        squared_width = (self.pair_distances[:, None] - pairs.square()).clamp(min=0)
-        width = kernels.positive_width(squared_width.median(dim=0).values, squared_width.mean(dim=0))
-        return torch.exp(-(distances - own).clamp(min=0) / (2 * width[:, None, None]))
+    def _steps(self, values: Tensor) -> Tensor:
+        """Differences within the pairs of rows, (..., n) to (..., pairs)."""
+        return values[..., self.first] - values[..., self.second]
 
-    def _in_bandwidths(self, u: Tensor) -> Tensor:
-        """u about its mean, in units of its median distance."""
-        differences = (u[..., self.pairs[0]] - u[..., self.pairs[1]]).abs()
-        width = kernels.positive_width(differences.median(dim=-1).values, differences.mean(dim=-1))
-        return (u - u.mean(dim=-1, keepdim=True)) / width[..., None]
+    def _gram_of_others(self, x: Tensor, steps: Tensor) -> Tensor:
+        """K^W between all rows and the landmarks for each feature of a block, (b, n, m)."""
+        own = (x[:, :, None] - x[:, None, self.rows]).square()
+        squared_width = (self.pair_distances - steps.square()).clamp(min=0)
+        width = kernels.positive_width(squared_width.median(dim=1).values, squared_width.mean(dim=1))
+        return torch.exp(-(self.to_landmarks - own).clamp(min=0) / (2 * width[:, None, None]))
+
+
+def _in_bandwidths(u: Tensor, steps: Tensor) -> Tensor:
+    """u about its mean, in units of its median distance."""
+    sizes = steps.abs()
+    width = kernels.positive_width(sizes.median(dim=-1).values, sizes.mean(dim=-1))
+    return (u - u.mean(dim=-1, keepdim=True)) / width[..., None]
 
 
 SCALES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
