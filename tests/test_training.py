@@ -319,6 +319,26 @@ def test_a_source_is_a_repeated_data_set(early_stopping):
     torch.testing.assert_close(curve, repeated)
 
 
+@pytest.mark.parametrize("given", [individual_inputs(p=5), simultaneous_inputs(p=3, m=5)], ids=["shared", "own"])
+@pytest.mark.parametrize("common", [True, False])
+def test_networks_that_share_no_cache_are_trained_in_turn(given, common, monkeypatch):
+    """In parts of any size, with one data set for all or one each; the last step of progress ends the last part."""
+    targets = response(given) if common else torch.cat([response(given, seed) for seed in range(5)])
+    weights, unit = torch.ones(5, 40, dtype=torch.float64), torch.arange(1.0, 6.0, dtype=torch.float64)
+    weights[torch.arange(5), torch.arange(5)] = 0
+    options, networks = {"row_weights": weights, "unit": unit, "early_stopping": True}, started(given)
+    whole, curves = trained(networks, given, targets, **options)
+    each = sum(4 * 8 * tensor.numel() for tensor in networks.parameters()) // 5
+    for at_once in (1, 2):
+        monkeypatch.setattr(training, "CACHE", at_once * each)
+        told = []
+        parts, part_curves = trained(networks, given, targets, **options, tick=told.append)
+        for one, other in zip(parts.parameters(), whole.parameters(), strict=True):
+            torch.testing.assert_close(one, other)
+        torch.testing.assert_close(part_curves, curves)
+        assert told == [1] * SHORT.steps
+
+
 @pytest.mark.parametrize("rows", [7, 4096])
 def test_values_do_not_depend_on_blocks_of_rows(rows, monkeypatch):
     monkeypatch.setattr(training, "ROWS", rows)

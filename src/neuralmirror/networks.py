@@ -83,11 +83,10 @@ class Networks:
 
     def preactivation(self, shared: Tensor, own: Tensor) -> Tensor:
         """The first hidden layer before its activation, (m, n, h): one product for all networks, plus the own."""
-        mine = torch.baddbmm(self.bias[:, None], own, self.own)  # (m, n, h)
         if not len(self.shared):
-            return mine
-        common = (shared @ self.shared.flatten(1)).unflatten(1, self.bias.shape)  # (n, m, h)
-        return torch.add(mine, common.transpose(0, 1))
+            return torch.baddbmm(self.bias[:, None], own, self.own)
+        common = torch.addmm(self.bias.flatten(), shared, self.shared.flatten(1)).unflatten(1, self.bias.shape)
+        return torch.baddbmm(common.transpose(0, 1), own, self.own)
 
     def after_first(self, preactivation: Tensor) -> Tensor:
         """From the first preactivation to the outputs of the perceptron, (m, n, q)."""

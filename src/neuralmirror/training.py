@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ Tick = Callable[[int], None]
 
 WARM_UP = 3  # steps before CUDA records one: allocations and kernel choices settle first
 ROWS = 4096  # rows whose values are computed at once
+CACHE = 16 * 2**20  # bytes
 CHECKS = 50  # points of a loss curve, and looks at the held-out rows
 
 
@@ -57,11 +59,19 @@ class Inputs:
 
     def rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """The inputs of some rows, (b, s) and (m, b, o)."""
-        return self.shared[index], self.each(self.own, index)
+        return self.shared.index_select(0, index), self.each(self.own, index)
+
+    def networks(self, index: Tensor) -> Inputs:
+        """What some of the networks see."""
+        held = None if self.held is None else self.held[index]
+        if self.source is None:
+            return replace(self, own=self.own[index], held=held)
+        return replace(self, held=held, source=self.source[index])
 
     def each(self, values: Tensor, index: Tensor) -> Tensor:
         """Some rows of values (d, n, ·), for each network."""
-        return values[:, index] if self.source is None else values[self.source[:, None], index]
+        chosen = values.index_select(1, index)
+        return chosen if self.source is None else chosen.index_select(0, self.source)
 
 
 def squared_loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -144,58 +154,97 @@ def train(
     are those of its best held-out loss. `unit` (m,) is the size of what a perceptron has to predict: it learns in that
     unit and is returned in the unit of the targets.
     """
-    step = _Step(networks, inputs, targets, loss, recipe, row_weights, unit)
     batches = torch.from_numpy(minibatches(targets.shape[1], recipe, rng)).to(targets.device)
-    rates = torch.from_numpy(cosine_rates(recipe)).to(targets.device, torch.float32)
+    task, at_once = _Task(networks, inputs, targets, row_weights, unit), networks_at_once(networks)
+    if at_once >= len(networks):
+        return _run(_Step(task, loss, recipe), batches, early_stopping, tick)
+    parts = torch.arange(len(networks), device=targets.device).split(at_once)
+    tick = tick and _one_call_in(tick, len(parts))
+    steps = (_Step(task.part(index), loss, recipe) for index in parts)
+    fitted, curves = zip(*(_run(step, batches, early_stopping, tick) for step in steps), strict=True)
+    return Networks.cat(fitted), torch.cat(curves)
+
+
+def networks_at_once(networks: Networks) -> int:
+    """On a GPU all; on a CPU as many as its cache holds with gradients and moments, which every step passes over."""
+    if networks.bias.is_cuda:
+        return len(networks)
+    each = sum(4 * tensor.element_size() * tensor.numel() for tensor in networks.parameters()) // len(networks)
+    return max(1, CACHE // each)
+
+
+def _run(step: _Step, batches: Tensor, early_stopping: bool, tick: Tick | None) -> tuple[Networks, Tensor]:
+    """All steps of some networks; the networks and their loss curves."""
+    recipe, task = step.recipe, step.task
+    rates = torch.from_numpy(cosine_rates(recipe)).to(batches.device, torch.float32)
     adapt_step, check_every = round(recipe.adapt_at * recipe.steps), max(1, recipe.steps // CHECKS)
-    curve, best, advance = [], _Best(networks), step.run
+    curve, best, advance = [], _Best(task.networks), step.run
     for number, (rows, rate) in enumerate(zip(batches, rates, strict=True)):
         step.rows.copy_(rows)
         step.rate.copy_(rate)
-        if number == WARM_UP and targets.is_cuda:
+        if number == WARM_UP and batches.is_cuda:
             advance = step.captured()
         advance()
         if number + 1 == adapt_step < recipe.steps:
             step.adapt()
         if number % check_every == 0:
             curve.append(step.losses.clone())
-            if early_stopping and row_weights is not None:
-                best.offer(held_out_loss(step.fitted(), inputs, targets, loss, row_weights))
+            if early_stopping and task.row_weights is not None:
+                best.offer(held_out_loss(step.fitted(), task.inputs, task.targets, step.loss, task.row_weights))
         if tick is not None:
             tick(1)
     best.restore()
     return step.fitted(), torch.stack(curve, dim=1)
 
 
+def _one_call_in(tick: Tick, several: int) -> Tick:
+    """A tick that passes on every so many-th call."""
+    calls = count(1)
+    return lambda steps: None if next(calls) % several else tick(steps)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Networks with what they see, what they are to predict, and in which unit."""
+
+    networks: Networks
+    inputs: Inputs
+    targets: Tensor
+    row_weights: Tensor | None
+    unit: Tensor | None
+
+    def part(self, index: Tensor) -> _Task:
+        """The task of some of the networks."""
+        common = self.inputs.source is not None or len(self.targets) == 1
+        return _Task(
+            self.networks.select(index),
+            self.inputs.networks(index),
+            self.targets if common else self.targets[index],
+            None if self.row_weights is None else self.row_weights[index],
+            None if self.unit is None else self.unit[index],
+        )
+
+
 class _Step:
     """One optimisation step on tensors that stay in place, so that CUDA can record it once and replay it."""
 
-    def __init__(
-        self,
-        networks: Networks,
-        inputs: Inputs,
-        targets: Tensor,
-        loss: Loss,
-        recipe: Recipe,
-        row_weights: Tensor | None,
-        unit: Tensor | None,
-    ) -> None:
-        self.networks, self.inputs, self.targets, self.loss = networks, inputs, targets, loss
-        self.recipe, self.row_weights = recipe, row_weights
+    def __init__(self, task: _Task, loss: Loss, recipe: Recipe) -> None:
+        self.task, self.loss, self.recipe = task, loss, recipe
+        networks, inputs, targets = task.networks, task.inputs, task.targets
         self.pairs = int((inputs.own_group >= 0).sum()) if recipe.coordinates == "pair" else 0
         parameters = [tensor.requires_grad_() for tensor in networks.parameters()]
         self.rows = torch.zeros(min(recipe.batch_size, targets.shape[1]), dtype=torch.int64, device=targets.device)
         self.rate = targets.new_tensor(recipe.learning_rate)
         self.adam = torch.optim.Adam(parameters, lr=self.rate, fused=True, capturable=targets.is_cuda)
         self.losses = targets.new_zeros(len(networks))
-        self.unit = targets.new_ones(len(networks), 1, 1) if unit is None else unit[:, None, None]
+        self.unit = targets.new_ones(len(networks), 1, 1) if task.unit is None else task.unit[:, None, None]
         self.weights = equal_weights(networks, inputs)
         with torch.no_grad():
             self.skip = skip_values(networks, inputs)  # (m, n, q)
 
     def directions(self) -> Networks:
         """The networks with weights for X_j and c_jZ_j."""
-        return from_pairs(self.networks, self.pairs) if self.pairs else self.networks
+        return from_pairs(self.task.networks, self.pairs) if self.pairs else self.task.networks
 
     def fitted(self) -> Networks:
         """The networks as they are now, in direction coordinates and in the unit of the targets."""
@@ -203,24 +252,25 @@ class _Step:
 
     def run(self) -> None:
         """Predict a minibatch, step Adam, shrink the rows."""
-        rows, inputs = self.rows, self.inputs
+        rows, networks, inputs, weights = self.rows, self.task.networks, self.task.inputs, self.task.row_weights
         outputs = self.unit * self.directions().perceptron(*inputs.rows(rows))
-        losses = self.loss(self.skip[:, rows] + outputs, inputs.each(self.targets, rows))  # (m, b)
-        losses = (losses if self.row_weights is None else losses * self.row_weights[:, rows]).mean(dim=1)
+        losses = self.loss(self.skip.index_select(1, rows) + outputs, inputs.each(self.task.targets, rows))  # (m, b)
+        losses = (losses if weights is None else losses * weights.index_select(1, rows)).mean(dim=1)
         self.adam.zero_grad()
         losses.sum().backward()
         self.adam.step()
         with torch.no_grad():
             self.losses.copy_(losses)
             if self.recipe.shrinkage:
-                shrink(self.networks, self.rate * self.recipe.shrinkage, self.weights)
+                shrink(networks, self.rate * self.recipe.shrinkage, self.weights)
             if inputs.held is not None:
-                self.networks.shared[inputs.held, torch.arange(len(self.networks), device=rows.device)] = 0
+                networks.shared[inputs.held, torch.arange(len(networks), device=rows.device)] = 0
 
     def adapt(self) -> None:
         """Let the group weights follow the sizes that the rows have reached."""
         with torch.no_grad():
-            for kept, new in zip(self.weights, adaptive_weights(self.networks, self.inputs, self.recipe), strict=True):
+            adapted = adaptive_weights(self.task.networks, self.task.inputs, self.recipe)
+            for kept, new in zip(self.weights, adapted, strict=True):
                 kept.copy_(new)
 
     def captured(self) -> Callable[[], None]:
@@ -233,8 +283,9 @@ class _Step:
 
 def shrink(networks: Networks, amount: Tensor, weights: tuple[Tensor, Tensor]) -> None:
     """Shrink each first-layer row by amount times its group weight."""
-    shrink_rows(networks.shared, amount * weights[0])
-    shrink_rows(networks.own, amount * weights[1])
+    for rows, weight in zip((networks.shared, networks.own), weights, strict=True):
+        if len(rows):  # simultaneous mirrors share nothing
+            shrink_rows(rows, amount * weight)
 
 
 def skip_values(networks: Networks, inputs: Inputs) -> Tensor:
