@@ -91,6 +91,21 @@ def test_shrinking_is_the_proximal_step_of_the_group_lasso(row, amount, seed):
     assert objective(best) <= objective(np.zeros(3)) + 1e-9
 
 
+def test_adam_takes_the_steps_of_pytorchs():
+    rng = np.random.default_rng(0)
+    ours, theirs = ([normal(np.random.default_rng(1), 4, 3), torch.ones(2, dtype=torch.float64)] for _ in range(2))
+    adam, other = training.Adam(ours), torch.optim.Adam(theirs)
+    for rate in (0.1, 0.03, 1e-3):
+        gradients = tuple(normal(rng, *weights.shape) for weights in ours)
+        adam.step(gradients, torch.tensor(rate))
+        other.param_groups[0]["lr"] = rate
+        for weights, gradient in zip(theirs, gradients, strict=True):
+            weights.grad = gradient
+        other.step()
+    for one, another in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, another, rtol=1e-6, atol=1e-8)
+
+
 def test_pairs_and_directions_are_the_same_network():
     """x⁺w⁺ + x⁻w⁻ = X(w⁺ + w⁻) + cZ(w⁺ − w⁻)."""
     rng = np.random.default_rng(0)
