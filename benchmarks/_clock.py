@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,12 @@ def peak_gigabytes(device: str = "cpu") -> float:
     """The most memory that this process has held, on the device where that is not the CPU."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated() / 2**30
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    # getrusage would count what the parent held when it started this process.
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 2**20
 
 
 def in_child(file: str, *options: object) -> dict[str, Any]:

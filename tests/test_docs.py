@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/method.md", "docs/comparators.md", "docs/deviations.md",
+    "docs/performance.md",
     *(f"docs/results/{page.name}" for page in sorted((ROOT / "docs" / "results").glob("*.md"))),
 ]  # fmt: skip
 

@@ -28,7 +28,7 @@ Tick = Callable[[int], None]
 
 WARM_UP = 3  # steps before CUDA records one: allocations and kernel choices settle first
 ROWS = 4096  # rows whose values are computed at once
-CACHE = 16 * 2**20  # bytes
+CACHE = 32 * 2**20  # bytes
 CHECKS = 50  # points of a loss curve, and looks at the held-out rows
 
 
