@@ -1,7 +1,7 @@
 """How much faster are repeated draws and replicates as one batch than one by one?
 
 Goal: 5 times on a GPU, 1.5 times on 2 cores.
-Last answer (2 cores, x86-64, other work on one of them, one thread; p = 50, 8 draws, 200 steps): training 1.6, repeated draws
+Last answer (2 cores, x86-64, other work on both, one thread; p = 50, 8 draws, 200 steps): training 1.6, repeated draws
 1.3, replicates 1.1. Whole fits are limited by the sparse part, which is fitted draw by draw.
 
 Repeated draws are `n_repeats` of one data set, replicates are data sets of one shape (`fit_together`). Both are whole

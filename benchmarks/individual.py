@@ -1,8 +1,9 @@
 """How much faster are individual mirrors trained together than as one PyTorch model per feature in a loop?
 
 Goal: 10 times on 2 cores and 100 times on an H200, at equal results.
-Last answer (2 cores, x86-64): 2.1 and 3.8 in two runs, 0.31 s a step of 500 networks, weights equal to 5e-8 and 45% of the
-rate of a large product. A loop reaches a quarter of that rate, so tenfold needs fewer FLOPs: see docs/performance.md.
+Last answer (2 cores, x86-64): 2.1 and 3.8 in two runs, 0.31 s a step of 500 networks, weights equal to 5e-8 and 45% of
+the rate of a large product. The loop reaches a fifth of that rate or less, so tenfold needs fewer FLOPs: see
+docs/performance.md.
 
 Both train perceptrons of one hidden layer on X_-j and the pair (X_j, cZ_j) with Adam and the adaptive group shrinkage,
 from the same weights and on the same minibatches. The loop is timed on a few features and scaled up; that both reach
