@@ -11,7 +11,7 @@ its own, for its peak memory, which includes the data. Floor of a step: 4·128·
 and backward to its weights) at the rate of a large product, plus 32 bytes a weight (Adam reads weight, gradient and two
 moments and writes all but the gradient, which the product before has written) at the rate of a copy.
 
-Run: python benchmarks/simultaneous.py [--device cuda] [--cases 1000x500 ...] [--epochs 25] [--fits 500 2000]
+Run: python benchmarks/simultaneous.py [--device cuda] [--cases 1000x500 ...] [--epochs 25] [--fits 1000x500 1000x2000]
 """
 
 import argparse
