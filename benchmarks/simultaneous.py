@@ -1,9 +1,9 @@
 """How fast is the training of simultaneous mirrors, beside scikit-learn's, beside LassoNet's, and beside the machine?
 
 Goal: 5 times faster than both at equal epochs, and within twice the floor given by FLOPs and bytes.
-Last answer (2 cores, x86-64): times an epoch of MLPRegressor and LassoNet over ours 1.9 and 7.1 at p = 500, 4.0 and
-10.9 at p = 2000, 2.7 and 7.6 at p = 10,000 with n = 1000; 1.3 and 6.1 with n = 50,000, p = 2000 (one core). Over the
-floor 2.5, 1.2 and 1.3 at n = 1000. Peak 0.33, 0.35 and 0.52 GB, and 1.13 GB at n = 50,000.
+Last answer (2 cores, x86-64): an epoch of MLPRegressor takes 1.9 times ours at p = 500, 2.9 to 4.0 at p = 2000 and 2.7 at
+p = 10,000 with n = 1000, and 2.0 with n = 50,000, p = 2000; LassoNet's 7.1, 10.9, 7.6 and (one core) 6.1. Over the floor
+1.5 to 2.5, 1.2 to 1.5, 1.3 and 1.7. Peak 0.33, 0.35, 0.52 and 1.13 GB. A default fit at p = 500: 15 s and 0.51 GB.
 
 One perceptron of 200 hidden units on (X, cZ), 2p inputs, in minibatches of 128: ours with adaptive group shrinkage,
 MLPRegressor with neither, LassoNet (where it is installed) with its own at one penalty. Every case runs in a process of
