@@ -1,9 +1,10 @@
 """How fast is the training of simultaneous mirrors, beside scikit-learn's, beside LassoNet's, and beside the machine?
 
 Goal: 5 times faster than both at equal epochs, and within twice the floor given by FLOPs and bytes.
-Last answer (2 cores, x86-64): an epoch of MLPRegressor takes 1.9 times ours at p = 500, 2.9 to 4.0 at p = 2000 and 2.7 at
-p = 10,000 with n = 1000, and 2.0 with n = 50,000, p = 2000; LassoNet's 7.1, 10.9, 7.6 and (one core) 6.1. Over the floor
-1.5 to 2.5, 1.2 to 1.5, 1.3 and 1.7. Peak 0.33, 0.35, 0.52 and 1.13 GB. A default fit at p = 500: 15 s and 0.51 GB.
+Last answer (2 cores, x86-64): an epoch of MLPRegressor takes 1.9 times ours at p = 500, 2.9 to 4.0 at p = 2000 and 2.7
+at p = 10,000 with n = 1000, and 2.0 with n = 50,000, p = 2000; LassoNet's 7.1, 10.9, 7.6 and (one core) 6.1. Over the
+floor 1.5 to 2.5, 1.2 to 1.5, 1.3 and 1.7. Peak 0.33, 0.35, 0.52 and 1.13 GB. A default fit at p = 500: 15 s and 0.51
+GB.
 
 One perceptron of 200 hidden units on (X, cZ), 2p inputs, in minibatches of 128: ours with adaptive group shrinkage,
 MLPRegressor with neither, LassoNet (where it is installed) with its own at one penalty. Every case runs in a process of
