@@ -374,7 +374,7 @@ def test_the_mirrors_see_only_the_rows_that_did_not_rank(scheme, monkeypatch):
 
     seen, ranked = [], []
     real_rank, real = selectors.rank_features, getattr(selectors, scheme)
-    monkeypatch.setattr(selectors, "rank_features", lambda q, *rest: ranked.append(q.y) or real_rank(q, *rest))
+    monkeypatch.setattr(selectors, "rank_features", lambda qs, *rest: ranked.append(qs[0].y) or real_rank(qs, *rest))
     monkeypatch.setattr(
         selectors, scheme, lambda q, *rest: seen.append((q[0] if isinstance(q, list) else q).y) or real(q, *rest)
     )
@@ -617,7 +617,7 @@ BAD_PARAMETERS = [
     ({"scheme": "INDIVIDUAL"}, "scheme must be one of 'simultaneous', 'individual', got 'INDIVIDUAL'"),
     ({"scheme": 3}, "scheme must be one of"),
     ({"scale": "kernal"}, "did you mean 'kernel'"),
-    ({"scale": "xyzzy"}, "scale must be one of 'kernel', 'linear', 'residual', 'marginal', got 'xyzzy'$"),
+    ({"scale": "xyzzy"}, "scale must be one of 'kernel', 'linear', 'residual', 'marginal', 'correlation', got 'xyzzy'$"),
     ({"scale": [1.0, 2.0]}, "or 8 positive numbers, one per column of X"),
     ({"scale": -np.ones(8)}, "8 positive numbers"),
     ({"importance": "fields"}, "did you mean 'field'"),
