@@ -617,7 +617,7 @@ BAD_PARAMETERS = [
     ({"scheme": "INDIVIDUAL"}, "scheme must be one of 'simultaneous', 'individual', got 'INDIVIDUAL'"),
     ({"scheme": 3}, "scheme must be one of"),
     ({"scale": "kernal"}, "did you mean 'kernel'"),
-    ({"scale": "xyzzy"}, "scale must be one of 'kernel', 'linear', 'residual', 'marginal', 'correlation', got 'xyzzy'$"),
+    ({"scale": "xyzzy"}, "'kernel', 'linear', 'residual', 'marginal', 'correlation', got 'xyzzy'$"),
     ({"scale": [1.0, 2.0]}, "or 8 positive numbers, one per column of X"),
     ({"scale": -np.ones(8)}, "8 positive numbers"),
     ({"importance": "fields"}, "did you mean 'field'"),
