@@ -41,7 +41,7 @@ def fit_ensembles(inputs, targets, members=3, recipe=SHORT, loss=training.square
 
     fits = [partial(fit, one) for one in (recipe if isinstance(recipe, list) else [recipe])]
     rng = np.random.default_rng(1)
-    return ensembles.fit_ensembles(starts or starts_of(inputs), fits, inputs, targets, loss, members, rng)
+    return ensembles.fit_ensembles(starts or starts_of(inputs), fits, inputs, targets, loss, members, rng, members > 1)
 
 
 def learnable(inputs, seed=5):

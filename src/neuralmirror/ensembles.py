@@ -59,14 +59,15 @@ def fit_ensembles(
     loss: Loss,
     members: int,
     rng: np.random.Generator,
+    judged: bool = True,
 ) -> tuple[list[Ensemble], Tensor]:
     """The believed perceptrons of every problem, and the loss curves of the judges.
 
     Every way of fitting sends a judge; the best one's way is taken, and where it has learned something, `members`
-    networks are trained so on all rows. A single member has no judge: it is fitted in the first way and believed.
+    networks are trained so on all rows. Without judges one network is fitted in the first way and believed.
     """
     problems = np.arange(len(targets))
-    if members == 1:
+    if not judged:
         networks, curve = fits[0](starts(problems, 0), inputs, None)
         return [Ensemble(problems, networks, np.ones(len(problems)))], curve
     kept = part_kept(targets, rng)

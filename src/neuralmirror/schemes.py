@@ -20,7 +20,7 @@ from torch import Tensor
 
 from neuralmirror import lasso, mirrors
 from neuralmirror._pieces import kept
-from neuralmirror.ensembles import fit_ensembles
+from neuralmirror.ensembles import Ensemble, Starts, fit_ensembles, scaled
 from neuralmirror.networks import Networks
 from neuralmirror.problems import Problem
 from neuralmirror.solvers import THREADS, Steps, as_batches, one_by_one, solve
@@ -53,6 +53,7 @@ T = TypeVar("T")
 
 SHRINKAGES = (1.6, 3.2)  # candidates where the shrinkage is chosen by held-out loss
 LITTLE = 0.05  # share of variance out of sample below which a sparse fit says nothing about the number of features
+FINE_TUNING = 0.1  # share of the steps that individual networks take from their common start
 HELD_OUT = 0.2  # share of the rows that the choice of the shrinkage and early stopping hold out
 
 
@@ -95,26 +96,37 @@ def simultaneous(
     choices, skips = zip(*solve_all(parts, settings), strict=True)
     inputs = simultaneous_inputs(problems, directions, settings)
     starts = simultaneous_starts(generators, seeds, skips, settings)
-    targets = as_tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
+    ensembles, curve = _trained(choices, inputs, starts, seeds, settings, settings.n_networks, tick)
     p, each = directions[0].shape[1:]
     strengths, beliefs, shrinkages = np.empty((len(problems), p, each)), *np.empty((2, len(problems)))
-    loss = _loss(problems[0])
-
-    ways = _ways(settings)
-
-    def fit(way: Settings, networks: Networks, seen: Inputs, weights: Tensor | None) -> tuple[Networks, Tensor]:
-        return fit_networks(networks, seen, targets, loss, way, seeds[0], weights, tick)
-
-    fits = [partial(fit, way) for way in ways]
-    rng = np.random.default_rng([*seeds[0], 1])
-    ensembles, curve = fit_ensembles(starts, fits, inputs, targets, loss, settings.n_networks, rng)
     for part in ensembles:
-        shrinkages[part.problems] = ways[part.way].recipe.shrinkage
+        shrinkages[part.problems] = _ways(settings)[part.way].recipe.shrinkage
         found = settings.importance(part.networks, inputs.shared, inputs.own[part.problems])[:, : p * each]
         strengths[part.problems] = as_array(found.unflatten(1, (p, each)))
         beliefs[part.problems] = part.beliefs
     strengths = in_units(strengths, np.stack(scales), settings)
     return Outcome(strengths, np.stack(scales), as_array(curve), _described(choices, beliefs, shrinkages))
+
+
+def _trained(
+    choices: Sequence[lasso.Choice],
+    inputs: Inputs,
+    starts: Starts,
+    seeds: Sequence[Seed],
+    settings: Settings,
+    members: int,
+    tick: Tick | None,
+) -> tuple[list[Ensemble], Tensor]:
+    """The believed perceptrons of several problems, and the loss curves of their judges."""
+    targets = as_tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
+    loss = _loss(choices[0].problem)
+
+    def fit(way: Settings, networks: Networks, seen: Inputs, weights: Tensor | None) -> tuple[Networks, Tensor]:
+        return fit_networks(networks, seen, targets, loss, way, seeds[0], weights, tick)
+
+    fits = [partial(fit, way) for way in _ways(settings)]
+    rng = np.random.default_rng([*seeds[0], 1])
+    return fit_ensembles(starts, fits, inputs, targets, loss, members, rng, judged=settings.n_networks > 1)
 
 
 @dataclass(frozen=True)
@@ -130,22 +142,25 @@ def individual(
 ) -> Outcome:
     """Algorithm 1: one network per feature, in chunks that fit the memory budget.
 
-    How much of the perceptrons is believed is found once, by networks without mirrors; where that is nothing, the
-    sparse parts decide alone and no perceptron is trained. Completed chunks are kept in the folder `pieces`.
+    A judged network with all mirrors comes first. Where it is not believed the sparse parts decide alone; where it is,
+    all networks start from it and need a tenth of the steps. Completed chunks are kept in the folder `pieces`.
     """
     generators = mirrors.feature_generators(problem.x, *seed)
     noise, scales = scaled_noise(problem, generators, settings)
     (choice,) = solve_all([partial(_choice, problem, problem.x[:, :, None], settings)], settings)
-    belief, settings, curve = _common_belief(choice, seed, settings)
+    common = _common_start(choice, noise, generators, seed, settings, tick)
+    belief, settings, curve = common.belief, common.settings, common.curve
     skips = None
     if settings.skip:
         (skips,) = solve_all([partial(lasso.individual_skips, choice, noise, settings.device)], settings)
-    networks_of = individual_starts(generators, seed, choice.problem, skips, settings)
+    networks_of = individual_starts(generators, seed, choice.problem, skips, settings, common.networks)
     targets = as_tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
 
     def fitted(features: NDArray[np.intp]) -> Chunk:
         inputs = individual_inputs(problem, noise, features, settings)
         networks, losses = networks_of(features), torch.empty(0, 0)
+        if common.networks is not None and not problem.classes:
+            networks = networks.scaled(1 / residual_size(networks, inputs, targets))
         if belief > 0:
             networks, losses = fit_networks(networks, inputs, targets, _loss(problem), settings, seed, tick=tick)
         networks = networks.scaled(networks.bias.new_full((len(networks),), belief))
@@ -303,18 +318,41 @@ def _ways(settings: Settings) -> list[Settings]:
     return [replace(settings, recipe=recipe, choose_shrinkage=False) for recipe in recipes]
 
 
-def _common_belief(choice: lasso.Choice, seed: Seed, settings: Settings) -> tuple[float, Settings, Floats]:
-    """The share of a perceptron without mirrors that predicts best, the settings with its shrinkage, and its curve."""
+@dataclass(frozen=True)
+class Common:
+    """What individual networks have in common: how far they are believed, how they are trained, and their start."""
+
+    belief: float
+    settings: Settings
+    curve: Floats
+    networks: Networks | None = None
+
+
+def _common_start(
+    choice: lasso.Choice,
+    noise: Floats,
+    generators: list[np.random.Generator],
+    seed: Seed,
+    settings: Settings,
+    tick: Tick | None,
+) -> Common:
+    """A judged network that sees all features and all noises alike, so that its start favours no direction."""
     if settings.n_networks == 1:
-        return 1.0, settings, np.zeros((1, 1))
-    plain = replace(
-        settings, n_mirrors=0, transform="standard", degree=choice.degree,
-        recipe=replace(settings.recipe, coordinates="directions"),
-    )  # fmt: skip
-    outcome = simultaneous([choice.problem], [seed], plain)
-    recipe = replace(settings.recipe, shrinkage=float(outcome.choices["shrinkage"][0]))
-    settled = replace(settings, recipe=recipe, choose_shrinkage=False)
-    return float(outcome.choices["belief"][0]), settled, outcome.curve
+        return Common(1.0, settings, np.zeros((1, 1)))
+    directions = np.concatenate([choice.problem.x[:, :, None], noise], axis=2)
+    whole = replace(settings, recipe=replace(settings.recipe, coordinates="directions"))
+    fixed = replace(whole, transform="standard", degree=choice.degree)
+    ((_, skip),) = solve_all([partial(_sparse_part, choice.problem, directions, fixed)], settings)
+    inputs = simultaneous_inputs([choice.problem], [directions], settings)
+    starts = simultaneous_starts([generators], [seed], [skip], settings)
+    (found,), curve = _trained([choice], inputs, starts, [seed], whole, 1, tick)
+    belief = float(found.beliefs[0])
+    settled = replace(settings, recipe=_ways(settings)[found.way].recipe, choose_shrinkage=False)
+    if belief == 0 or settings.recipe.coordinates == "pair":
+        return Common(belief, settled, as_array(curve))
+    steps = max(1, round(FINE_TUNING * settings.recipe.steps))
+    short = replace(settled, recipe=replace(settled.recipe, steps=steps, adapt_at=1 / steps))
+    return Common(belief, short, as_array(curve), scaled(found.networks, 1 / found.beliefs))
 
 
 def _described(choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Floats) -> dict[str, list[str]]:

@@ -22,7 +22,16 @@ from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.mirrors import SCALES, correlation_scales
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import SHRINKAGES, Outcome, individual, mirrors_needed, preview, simultaneous, solve_all
+from neuralmirror.schemes import (
+    FINE_TUNING,
+    SHRINKAGES,
+    Outcome,
+    individual,
+    mirrors_needed,
+    preview,
+    simultaneous,
+    solve_all,
+)
 from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe, Tick
@@ -280,8 +289,11 @@ class NeuralGaussianMirror(ControlledSelector):
 
     def _work(self, problem: Problem, settings: Settings) -> int:
         """Training steps that `fit` will take, for the progress bar."""
-        rounds = 2 if self.scheme == "simultaneous" else 1 + chunk_count(problem, settings) * self.n_repeats
-        return self.steps * (rounds + (self.screen is not None))
+        rounds = 3.0 if self.n_networks > 1 else 1.0  # two judges, then the networks that are believed
+        if self.scheme == "individual":
+            share = FINE_TUNING if self.n_networks > 1 else 1.0
+            rounds = self.n_repeats * (rounds * (share < 1) + share * chunk_count(problem, settings))
+        return round(self.steps * (rounds + (self.screen is not None)))
 
     def _keep(self, best: NDArray[np.intp]) -> None:
         """Go on with some of the usable columns alone."""

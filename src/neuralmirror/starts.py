@@ -119,17 +119,26 @@ def individual_starts(
     problem: Problem,
     skips: tuple[lasso.Skip, lasso.Skip] | None,
     settings: Settings,
+    common: Networks | None = None,
 ) -> Callable[[NDArray[np.intp]], Networks]:
-    """A function from features to their networks, which start alike but for the rows of their own pairs."""
+    """A function from features to their networks, which start alike but for the rows of their own pairs.
+
+    With a common network that sees all directions, its rows are theirs.
+    """
     p, outputs, each = problem.x.shape[1], problem.codes().shape[1], settings.n_mirrors + 1
     inputs = p + problem.covariates.shape[1]
     sizes = settings.hidden or hidden_sizes(p)
-    own = initial_rows(generators, each, sizes[0]) / (inputs + each - 1) ** 0.5  # (p, K+1, h)
-    rng = np.random.default_rng([*seed, 0])
-    features = initial_rows(generators, 1, sizes[0])[:, 0]
-    covariates = initial_rows([rng], inputs - p, sizes[0])[0]
-    shared = torch.cat([features, covariates]) / (inputs + each - 1) ** 0.5  # (s, h)
-    layers = initial_layers(rng, sizes, outputs)
+    if common is None:
+        rng, spread = np.random.default_rng([*seed, 0]), (inputs + each - 1) ** 0.5
+        own = initial_rows(generators, each, sizes[0]) / spread  # (p, K+1, h)
+        features = initial_rows(generators, 1, sizes[0])[:, 0]
+        shared = torch.cat([features, initial_rows([rng], inputs - p, sizes[0])[0]]) / spread  # (s, h)
+        first, layers = torch.zeros(sizes[0]), initial_layers(rng, sizes, outputs)
+    else:
+        common = common.to("cpu")
+        own = common.own[0, : p * each].unflatten(0, (p, each))
+        shared = torch.cat([own[:, 0], common.own[0, p * each :]])
+        first, layers = common.bias[0], [(weight[0], bias[0]) for weight, bias in common.layers]
     nothing = (lasso.Skip(zeros, zeros) for zeros in (np.zeros((p, inputs, outputs)), np.zeros((p, each, outputs))))
     skip_shared, skip_own = skips or nothing
 
@@ -140,7 +149,7 @@ def individual_starts(
         return Networks(
             shared=start,
             own=own[index],
-            bias=torch.zeros(m, sizes[0]),
+            bias=first.repeat(m, 1),
             layers=[(weight.repeat(m, 1, 1), bias.repeat(m, 1)) for weight, bias in layers],
             skip_shared=torch.from_numpy(skip_shared.linear[chunk]).float(),
             skip_own=torch.from_numpy(skip_own.linear[chunk]).float(),
