@@ -68,6 +68,7 @@ def test_trial_runs_resumes_and_renders(tmp_path, capsys):
         (["few-12", "--method", "bh", "--set", "steps=5"], "--set changes the neural mirror"),
         (["few-12", "--set", "steps"], "name=value"),
         (["few-12", "--set", "stepz=5"], "did you mean 'steps'"),
+        (["few-12", "--replicates", "0"], "replicates must be"),
         (["--table", "--records", "nowhere.jsonl"], "holds no records"),
     ],
 )
@@ -76,6 +77,13 @@ def test_mistakes_are_one_line(arguments, message, capsys):
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
+
+
+def test_a_mistake_that_a_fit_finds_leaves_no_file_behind(tmp_path):
+    records = tmp_path / "new" / "records.jsonl"
+    arguments = ["trial", "few-12", "--set", "scale=kernal", "--jobs", "1", "--quiet", "--records", str(records)]
+    assert main(arguments) == 2
+    assert not records.parent.exists()
 
 
 def test_settings_are_numbers_or_words():

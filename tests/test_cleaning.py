@@ -146,3 +146,10 @@ def test_maize_with_its_missing_calls() -> None:
     assert len(done.y) == 279
     assert np.isfinite(done.x).all()
     assert done.x.shape[1] + sum(len(d.names) for d in done.dropped) == 3093
+
+
+def test_infinity_is_named_by_its_column() -> None:
+    values = np.random.default_rng(0).standard_normal((20, 3))
+    values[4, 1] = np.inf
+    with pytest.raises(ValueError, match="inf in column 'x1'"):
+        clean(dataset(values), Rules())

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror import _checks
 from neuralmirror.datasets import Dataset, covariate_matrix
 from neuralmirror.tables import MISSING_GENOTYPE, Column, DataError, Dropped, Table, few
 
@@ -62,10 +63,12 @@ def clean(data: Dataset, rules: Rules) -> Cleaned:
     told += [f"{len(d.names)} {_features(len(d.names))} dropped, {d.reason}: {few(d.names)}" for d in dropped]
     shares = {name: float(missing[name]) for name in (*table.names, *table.texts)}
     x, imputed = _impute(table, rules)
+    _checks.check_finite(x, table.names)
     told += imputed
     levels, level_names, groups, out, sentences = _encode(table.texts, len(x))
     dropped += out
     covariates, covariate_names = covariate_matrix(data.covariates)
+    _checks.check_finite(covariates, covariate_names)
     if x.shape[1] + levels.shape[1] < 2:
         raise DataError(
             f"{x.shape[1] + levels.shape[1]} usable feature is left after cleaning and at least 2 are needed; "

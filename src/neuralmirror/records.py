@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,25 +25,24 @@ class Task(NamedTuple):
 def complete(path: Path, tasks: Sequence[Task], title: str, show: bool | None = None) -> list[Record]:
     """Run what the file of records does not hold yet, append it line by line, and return all records."""
     done = {(r["row"], r["method"], r["seed"]) for r in read_records(path)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _end_last_line(path)
-    with path.open("a") as file, progress(title, sum(task.replicates for task in tasks), show) as tick:
+    with progress(title, sum(task.replicates for task in tasks), show) as tick:
         for task in tasks:
             seeds = [seed for seed in range(task.replicates) if (task.row, task.method, seed) not in done]
             tick(task.replicates - len(seeds))
             for records in task.run(seeds) if seeds else ():
-                file.writelines(json.dumps(one) + "\n" for one in records)
-                file.flush()
+                _append(path, records)
                 tick(len(records))
     return read_records(path)
 
 
-def _end_last_line(path: Path) -> None:
-    """A line cut off by a kill must not swallow the next record."""
-    text = path.read_text() if path.exists() else ""
-    if text and not text.endswith("\n"):
-        with path.open("a") as file:
-            file.write("\n")
+def _append(path: Path, records: Iterable[Record]) -> None:
+    """Add lines to the file, which need not exist; one cut off by a kill must not swallow the next record."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if file.seek(0, SEEK_END):
+            file.seek(-1, SEEK_END)
+            file.write(b"" if file.read(1) == b"\n" else b"\n")
+        file.writelines(f"{json.dumps(one)}\n".encode() for one in records)
 
 
 def read_records(path: Path) -> list[Record]:

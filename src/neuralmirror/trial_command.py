@@ -75,6 +75,7 @@ def trial(
         return
     if not chosen:
         raise ValueError("no row was named; name some of trials.toml, or give --all")
+    _checks.check_count("replicates", replicates)
     methods = {
         label: make for name in method or ["default"] for label, make in [_method(name, device, jobs, settings or [])]
     }
