@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from neuralmirror._precision import tensor_cores
 from neuralmirror.networks import Networks
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # outputs (m, b, q) and targets (m or 1, b, q) to row losses (m, b)
@@ -135,6 +136,7 @@ def from_pairs(networks: Networks, pairs: int) -> Networks:
     return replace(networks, own=torch.cat([directions, networks.own[:, pairs:]], dim=1))
 
 
+@tensor_cores()
 def train(
     networks: Networks,
     inputs: Inputs,
@@ -262,7 +264,8 @@ class _Step:
             if self.recipe.shrinkage:
                 shrink(networks, self.rate * self.recipe.shrinkage, self.weights)
             if inputs.held is not None:
-                networks.shared[inputs.held, torch.arange(len(networks), device=rows.device)] = 0
+                own = torch.arange(len(networks), device=rows.device)
+                networks.shared.index_put_((inputs.held, own), self.rate.new_zeros(()))  # `= 0` no graph can record
 
     def adapt(self) -> None:
         """Let the group weights follow the sizes that the rows have reached."""
