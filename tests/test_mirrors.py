@@ -58,6 +58,52 @@ def test_noise_is_new_for_every_feature_mirror_and_seed():
     assert np.abs(correlations).max() < 6 / np.sqrt(2000)  # six standard errors
 
 
+def levers(seed, n=1000, p=40):
+    """Standardised columns of a multivariate t with 3 degrees of freedom, and the sizes its rows were drawn with."""
+    rng = np.random.default_rng(seed)
+    drawn = 1 / np.sqrt(rng.chisquare(3, size=(n, 1)))
+    return standardised(ar(rng, n, p, 0.5) * drawn), drawn[:, 0]
+
+
+def test_noise_is_as_loud_as_its_row_in_heavy_tailed_data():
+    x, drawn = levers(0)
+    sizes = mirrors.row_sizes(x)
+    np.testing.assert_allclose((sizes**2).mean(), 1)
+    assert np.corrcoef(np.log(sizes.mean(axis=1)), np.log(drawn))[0, 1] > 0.9
+
+
+def test_the_loudness_of_a_row_leaves_out_the_feature_itself():
+    x, _ = levers(1)
+    changed = x.copy()
+    changed[7, 3] *= -1  # its square, and so the share λ, stay
+    np.testing.assert_allclose(mirrors.row_sizes(changed)[:, 3], mirrors.row_sizes(x)[:, 3], rtol=1e-2)
+    doubled = x.copy()
+    doubled[7, 3] *= 2
+    others, own = np.delete(np.arange(40), 3), 3
+    now, before = mirrors.row_sizes(doubled)[7], mirrors.row_sizes(x)[7]
+    assert (now[others] > before[others]).all()
+    np.testing.assert_allclose(now[own], before[own], rtol=1e-2)
+
+
+def test_rows_of_any_order_keep_their_loudness():
+    x, _ = levers(2)
+    order = np.random.default_rng(0).permutation(len(x))
+    np.testing.assert_allclose(mirrors.row_sizes(x[order]), mirrors.row_sizes(x)[order], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_normal_features_have_noise_alike_in_all_rows(n, rho):
+    x = standardised(ar(np.random.default_rng(3), n, 300, rho))
+    assert (mirrors.row_sizes(x) == 1).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, 30])
+def test_tails_of_single_columns_are_no_levers(p):
+    x = standardised(np.random.default_rng(4).standard_t(3, size=(500, p)))
+    assert (mirrors.row_sizes(x) == 1).all()
+
+
 def test_mirrored_pair_halves_to_the_feature_and_its_noise():
     x, z = pair(0)
     c = torch.arange(1.0, 7.0, dtype=torch.float64)

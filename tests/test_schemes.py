@@ -1,5 +1,6 @@
 """Both algorithms from a problem to strengths: permutations, chunks, workers, screening, and what is held out."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from neuralmirror.schemes import (
     mirrors_needed,
     preview,
     residual_size,
+    scaled_noise,
     simultaneous,
 )
 from neuralmirror.screening import rank_features, screen_size, split_rows
@@ -46,6 +48,18 @@ def problem(seed=0, n=80, p=6, covariates=0, classes=0):
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
     return Problem(x, y, c, classes)
+
+
+def test_noise_follows_the_size_of_its_row_under_the_default_rule_alone():
+    rng = np.random.default_rng(0)
+    x = standardised(rng.standard_normal((300, 30)) / np.sqrt(rng.chisquare(2, size=(300, 1))))
+    q = Problem(x, standardised(x[:, 0] + rng.standard_normal(300)), np.empty((300, 0)), 0)
+    generators = mirrors.feature_generators(x, *SEED)
+    plain, loud = (
+        scaled_noise(q, copy.deepcopy(generators), replace(QUICK, scale=mirrors.SCALES[rule]))
+        for rule in ("marginal", "correlation")
+    )
+    np.testing.assert_allclose(loud[0] / loud[1][:, None], plain[0] * mirrors.row_sizes(x)[:, :, None], rtol=1e-5)
 
 
 @pytest.fixture(params=SCHEMES)

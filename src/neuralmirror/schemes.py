@@ -209,11 +209,12 @@ def scaled_noise(
     problem: Problem, generators: list[np.random.Generator], settings: Settings
 ) -> tuple[Floats, Floats]:
     """c_jZ_j^1..K (n, p, K) and the scales c (p,)."""
-    z = np.ascontiguousarray(mirrors.draw_noise(generators, len(problem.x), settings.n_mirrors))
+    z: Floats = mirrors.draw_noise(generators, len(problem.x), settings.n_mirrors).astype(float, order="C")
     if not settings.n_mirrors:  # a ranking without mirrors
-        return z.astype(float), np.zeros(z.shape[1])
+        return z, np.zeros(z.shape[1])
     rule = settings.scale
     if rule is mirrors.correlation_scales:
+        z = z * mirrors.row_sizes(problem.x)[:, :, None]
         rule = partial(mirrors.correlation_scales, unexplained=problem.unexplained)
     scales = as_array(rule(as_tensor(problem.x, settings), as_tensor(z, settings)))
     return scales[:, None] * z, scales
