@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/method.md", "docs/comparators.md", "docs/deviations.md",
-    "docs/performance.md",
-    *(f"docs/results/{page.name}" for page in sorted((ROOT / "docs" / "results").glob("*.md"))),
+    "docs/performance.md", "docs/choosing.md", "docs/report.md",
+    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*/*.md")),
 ]  # fmt: skip
 
 
