@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 MIN_ROWS = 10
+WIDEST = 1e150
 MAX_CLASSES = 20  # integer responses with more distinct values are taken as numbers
 
 
@@ -100,6 +101,16 @@ def check_finite(x: NDArray[np.float64], names: Sequence[str]) -> None:
         )
 
 
+def check_spread(x: NDArray[np.float64], names: Sequence[str]) -> None:
+    """Columns whose squares are neither infinite nor all zero."""
+    spread = x.max(axis=0) / 2 - x.min(axis=0) / 2
+    for column in np.flatnonzero((spread > WIDEST) | ((spread > 0) & (spread < 1 / WIDEST)))[:1]:
+        raise ValueError(
+            f"{names[column]} has values about {spread[column]:.0e} apart, outside of what can be squared "
+            f"({1 / WIDEST:.0e} to {WIDEST:.0e}); give it in another unit"
+        )
+
+
 def check_shape(x: NDArray[np.float64]) -> None:
     """Enough rows to train on and more than one column."""
     n, p = x.shape
@@ -121,6 +132,8 @@ def check_response(y: Any, n: int) -> NDArray[Any]:
         raise ValueError(f"y contains NaN or inf (first in row {row}); drop such rows from X and y")
     if values.dtype.kind == "O" and any(v is None or v != v for v in values):
         raise ValueError("y contains NaN or None; drop such rows from X and y")
+    if values.dtype.kind == "f":
+        check_spread(values[:, None], ["y"])
     try:
         distinct = len(np.unique(values))
     except TypeError:

@@ -49,6 +49,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         names = [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
         _checks.check_shape(X)
         _checks.check_finite(X, names)
+        _checks.check_spread(X, [f"column {name!r} of X" for name in names])
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = _checks.check_response(column_or_1d(y, warn=True), len(X))
