@@ -69,6 +69,23 @@ def test_batches_of_all_shapes_and_noises_equal_a_slow_and_exact_solver():
         np.testing.assert_allclose(fit.coefficients, exact.coef_ * one.weights, atol=1e-5)
 
 
+def test_tasks_of_several_widths_share_a_batch(monkeypatch):
+    tasks = [task(seed, d=d) for seed, d in enumerate((8, 11, 9, 300))]
+    batches, solve = [], solvers.proximal_gradient
+
+    def counted(some, device):
+        batches.append(len(some))
+        return solve(some, device)
+
+    monkeypatch.setattr(solvers, "proximal_gradient", counted)
+    together = solvers.as_batches(tasks, "cpu")
+    assert sorted(batches) == [1, 3]
+    for one, fit in zip(tasks, together, strict=True):
+        (alone,) = solve([one], "cpu")
+        assert fit.coefficients.shape == one.weights.shape
+        np.testing.assert_allclose(fit.coefficients, alone.coefficients, atol=5e-3)
+
+
 def test_a_batch_too_large_for_memory_is_split(monkeypatch):
     tasks = [task(seed) for seed in range(5)]
     whole = solvers.as_batches(tasks, "cpu")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ TURNS = (1.0, 0.1, 0.01, 0.001)  # where its parts end, as shares of the smalles
 FLAT = 1.02  # how near to its minimum the error must still be at the end of a part to follow the next
 TOLERANCE = 1e-3  # of coordinate descent: the duality gap as a share of ‖y‖²
 THREADS = 8  # that prepare tasks side by side
+WIDTHS = 256  # columns by which tasks of one batch may differ
 COPIES = 8  # of the coefficients along a path that a batch holds at once
 
 
@@ -115,15 +116,31 @@ def _errors(part: LassoCV) -> Floats:
 
 
 def as_batches(tasks: Sequence[Task], device: str) -> list[Fit]:
-    """All tasks of one shape together, as many as fit in memory."""
+    """Tasks of about one shape together, narrower ones filled up with empty columns, as many as fit in memory."""
     fits: dict[int, Fit] = {}
-    for shape in {task.columns.shape for task in tasks}:
-        alike = [i for i, task in enumerate(tasks) if task.columns.shape == shape]
-        size = _batch_size(shape, device)
+    for kind in {_kind(task) for task in tasks}:
+        alike = [i for i, task in enumerate(tasks) if _kind(task) == kind]
+        width = max(tasks[i].columns.shape[1] for i in alike)
+        size = _batch_size((kind[0], width), device)
         for start in range(0, len(alike), size):
             batch = alike[start : start + size]
-            fits |= zip(batch, proximal_gradient([tasks[i] for i in batch], device), strict=True)
-    return [fits[i] for i in range(len(tasks))]
+            fits |= zip(batch, proximal_gradient([_widened(tasks[i], width) for i in batch], device), strict=True)
+    return [
+        replace(fits[i], coefficients=fits[i].coefficients[: task.columns.shape[1]]) for i, task in enumerate(tasks)
+    ]
+
+
+def _kind(task: Task) -> tuple[int, int]:
+    n, d = task.columns.shape
+    return n, -(-d // WIDTHS)
+
+
+def _widened(task: Task, width: int) -> Task:
+    """The same lasso with empty columns behind its own, whose coefficients stay zero."""
+    more = width - task.columns.shape[1]
+    if not more:
+        return task
+    return Task(np.pad(task.columns, ((0, 0), (0, more))), task.y, np.pad(task.weights, (0, more), constant_values=1.0))
 
 
 def _batch_size(shape: tuple[int, ...], device: str) -> int:
