@@ -421,3 +421,16 @@ def test_lasso_statistics_agree_with_knockpy(knockpy):
     theirs = knockpy.knockoff_stats.LassoStatistic().fit(X, X_knock, y)
     ours = STATISTICS["lasso"][0](X, X_knock, y)
     assert np.corrcoef(ours, theirs)[0, 1] > 0.98
+
+
+@pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
+@pytest.mark.parametrize("classes", [False, True])
+def test_knockpy_runs_on_the_trial_bench(knockpy, classes):
+    from neuralmirror.peers import Knockpy
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20))
+    y = X[:, :10].sum(axis=1) + 0.5 * rng.standard_normal(300)
+    one, two = (Knockpy(fdr=0.2, random_state=1).fit(X, y > 0 if classes else y) for _ in range(2))
+    np.testing.assert_array_equal(one.mirror_statistics_, two.mirror_statistics_)
+    assert one.support_[:10].sum() >= 8

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from neuralmirror import _checks, trials
 from neuralmirror.comparison import METHODS
+from neuralmirror.peers import installed_peers
 from neuralmirror.records import read_records
 from neuralmirror.selectors import NeuralGaussianMirror
 
@@ -49,7 +50,8 @@ def trial(
     every
         All rows.
     method
-        default, individual, plain-network, paper, or a comparator (see compare); repeat for several.
+        default, individual, plain-network, paper, a comparator (see compare), or knockpy where it is installed (extra:
+        peers); repeat for several.
     replicates
         Fits of each method on each row. Fits that the records hold already are not repeated.
     device
@@ -98,7 +100,8 @@ def write_page(rows: list[trials.Row], records: Path, page: Path) -> None:
 
 def _method(name: str, device: str, jobs: int | None, settings: list[str]) -> tuple[str, Any]:
     """A label for the records, and what makes the selector."""
-    _checks.check_choice("method", name, [*NEURAL, "paper", *METHODS])
+    others = METHODS | installed_peers()
+    _checks.check_choice("method", name, [*NEURAL, "paper", *others])
     changes = dict(_setting(text) for text in settings)
     if name == "paper":
         return _label(name, changes), partial(NeuralGaussianMirror.paper, device=device, **changes)
@@ -107,7 +110,7 @@ def _method(name: str, device: str, jobs: int | None, settings: list[str]) -> tu
         return _label(name, changes), partial(NeuralGaussianMirror, **own)
     if changes:
         raise ValueError(f"--set changes the neural mirror, but method {name!r} is another; drop one of them")
-    make: Any = METHODS[name]
+    make: Any = others[name]
     return name, make
 
 
