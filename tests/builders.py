@@ -14,10 +14,11 @@ def normal(rng, *shape):
 
 
 def random_networks(
-    seed=0, m=3, shared=4, own=2, sizes=(5, 3), outputs=1, activation="tanh", skip=True, curve=False
+    seed=0, m=3, shared=4, own=2, sizes=(5, 3), outputs=1, activation="tanh", skip=True, curve=False, products=0
 ):
-    """m networks with random weights and biases everywhere; `skip` and `curve` give them θ and κ."""
+    """m networks with random weights and biases everywhere; `skip`, `curve` and `products` give them θ, κ and γ."""
     rng = np.random.default_rng(seed)
+    pairs = torch.from_numpy(rng.integers(own, size=(m, products, 2))) if products else None
     layers = [(normal(rng, m, a, b) / a**0.5, normal(rng, m, b)) for a, b in pairwise([*sizes, outputs])]
     return Networks(
         shared=normal(rng, shared, m, sizes[0]) / (shared + own) ** 0.5,
@@ -29,6 +30,9 @@ def random_networks(
         activation=ACTIVATIONS[activation] if isinstance(activation, str) else activation,
         curve_shared=normal(rng, m, shared, outputs) if curve else None,
         curve_own=normal(rng, m, own, outputs) if curve else None,
+        intercept=normal(rng, m, outputs) if products else None,
+        pairs=pairs,
+        products=normal(rng, m, products, outputs) if products else None,
     )
 
 

@@ -47,7 +47,7 @@ def plain(q, degree=1):
 
 def fitted(q, directions, degree=1):
     """θ and κ of the directions (p, K+1), and θ of the covariates (c,)."""
-    linear, curve, _ = run(lasso.skip(plain(q, degree), directions))
+    linear, curve, *_ = run(lasso.skip(plain(q, degree), directions))
     _, p, each = directions.shape
     assert not curve[p * each :].any()  # covariates have no squares
     theta, kappa = (part[: p * each, 0].reshape(p, each) for part in (linear, curve))
@@ -151,10 +151,10 @@ def test_coefficients_of_standardised_squares_are_those_of_the_skip():
     rng = np.random.default_rng(0)
     columns = np.hstack([2 * rng.standard_normal((50, 3)) + 1, rng.choice([-1.0, 1.0], (50, 1))])
     coefficients = rng.standard_normal(8)
-    linear, curve, _ = lasso.as_skip(coefficients, columns)
+    linear, curve, *_ = lasso.as_skip(coefficients, columns)
     difference = columns @ linear + (columns**2 - 1) @ curve - lasso.with_squares(columns, 2) @ coefficients
     np.testing.assert_allclose(difference, difference.mean())
-    straight, none, _ = lasso.as_skip(coefficients[:4], columns)
+    straight, none, *_ = lasso.as_skip(coefficients[:4], columns)
     np.testing.assert_array_equal(straight, coefficients[:4])
     assert not none.any()
     np.testing.assert_array_equal(lasso.with_squares(columns, 1), columns)
@@ -343,7 +343,7 @@ def test_the_constant_of_a_rare_class_is_its_log_odds():
 
 def test_the_constant_of_numbers_centres_the_skip():
     q, directions = problem(n=300)
-    linear, curve, constant = run(lasso.skip(plain(q, 2), directions))
+    linear, curve, constant, *_ = run(lasso.skip(plain(q, 2), directions))
     columns = directions.reshape(300, -1)
     fitted_values = columns @ linear + (columns**2 - 1) @ curve + constant
     np.testing.assert_allclose(fitted_values.mean(), q.y.mean(), atol=1e-10)

@@ -33,7 +33,9 @@ QUICK = Settings(
     recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=1
 )
 CURVED = replace(QUICK, degree=2, n_networks=3)  # squares in the skip, and networks that hold out rows
-VARIANTS = {"plain": QUICK, "curved": CURVED, "bare": replace(QUICK, skip=False)}
+VARIANTS = {
+    "plain": QUICK, "curved": CURVED, "bare": replace(QUICK, skip=False), "products": replace(CURVED, products=True)
+}  # fmt: skip
 SCHEMES = {
     "simultaneous": lambda q, s, seed=SEED: simultaneous([q], [seed], s),
     "individual": lambda q, s, seed=SEED: individual(q, seed, s),
@@ -41,10 +43,11 @@ SCHEMES = {
 
 
 def problem(seed=0, n=80, p=6, covariates=0, classes=0):
-    """The first two features matter, linearly and squared."""
+    """The first two features matter, linearly, squared and as a product."""
     rng = np.random.default_rng(seed)
     x, c = standardised(rng.standard_normal((n, p))), standardised(rng.standard_normal((n, covariates)))
-    y = standardised(2 * x[:, 0] + x[:, 1] ** 2 + c.sum(axis=1) + 0.3 * rng.standard_normal(n))
+    y = 2 * x[:, 0] + x[:, 1] ** 2 + 2 * x[:, 0] * x[:, 1] + c.sum(axis=1) + 0.3 * rng.standard_normal(n)
+    y = standardised(y)
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
     return Problem(x, y, c, classes)

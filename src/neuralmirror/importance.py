@@ -1,10 +1,12 @@
 """How strongly a network's output follows each input direction, and the mirror statistic made of it.
 
-All three measures depend on the first-layer rows w_j, the skip's θ_j and κ_j and what lies behind the first layer:
+All three depend on the first-layer rows w_j, the skip's θ_j, κ_j and γ_jk, and what lies behind the first layer:
 
     path       L(X_j) = ⟨C, w_j⟩ + θ_j with C = Ω^(1)···Ω^(k)       (eq. importance)
-    gradient   mean over rows i of g_ij = ⟨w_j, δ_i⟩ + θ_j + 2κ_jx_ij   (∂f/∂X_j at row i, δ = ∂MLP/∂preactivation)
+    gradient   mean over rows i of g_ij = ⟨w_j, δ_i⟩ + θ_j + 2κ_jx_ij + Σ_k γ_jkx_ik
     field      root mean square over rows of g_ij
+
+where g_ij is ∂f/∂X_j at row i, and δ = ∂MLP/∂preactivation.
 
 The field sees squares and products, whose slopes average to zero. For a linear network the three agree.
 """
@@ -44,7 +46,7 @@ def field_strengths(networks: Networks, shared: Tensor, own: Tensor) -> Tensor:
 
 
 def slope_blocks(networks: Networks, shared: Tensor, own: Tensor) -> Iterator[Tensor]:
-    """g_i = ⟨w, δ_i⟩ + θ + 2κx_i of each own input, in blocks of rows (m, b, o, q)."""
+    """g_i = ⟨w, δ_i⟩ + θ + 2κx_i + Σ γx_i′ of each own input, in blocks of rows (m, b, o, q)."""
     m, n, inputs = own.shape
     size = max(1, FLOATS // (m * inputs * networks.skip_own.shape[-1]))
     for rows in torch.arange(n, device=own.device).split(size):
@@ -52,6 +54,11 @@ def slope_blocks(networks: Networks, shared: Tensor, own: Tensor) -> Iterator[Te
         slopes = torch.einsum("moh,mbhq->mboq", networks.own, hidden) + networks.skip_own[:, None]
         if networks.curve_own is not None:
             slopes = slopes + 2 * own[:, rows, :, None] * networks.curve_own[:, None]
+        if networks.pairs is not None and networks.products is not None:
+            factors = networks.factors(own[:, rows])  # (m, b, t) each
+            for into, other in zip(networks.pairs.unbind(dim=2), reversed(factors), strict=True):
+                steps = other[..., None] * networks.products[:, None]  # (m, b, t, q)
+                slopes = slopes.scatter_add(2, into[:, None, :, None].expand_as(steps), steps)
         yield centred_outputs(slopes)
 
 

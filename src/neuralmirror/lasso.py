@@ -1,11 +1,12 @@
-"""The sparse skip: a pair-adaptive lasso on the directions (X_j, c_jZ_j^1..K) of every feature, and on their squares.
+"""The sparse skip: a pair-adaptive lasso on the directions (X_j, c_jZ_j^1..K) of every feature, squares and products.
 
-    f(x) = Σ θ_d x_d + κ_d (x_d² − 1)          over all directions d
+    f(x) = Σ θ_d x_d + κ_d (x_d² − 1) + Σ γ_de x_d x_e          over directions d, and some pairs of them
 
 A plain lasso with cross-validated λ, then again with columns weighted by (r_j + ε)^½, where r_j adds up the
 coefficients of all directions of feature j: small features are shrunk more, large ones freed from bias, and the
 directions of a feature share one weight. Squares enter only where they predict better out of sample, and so do
-the ranks of y. What needs cross-validated lassos yields them as tasks (see solvers).
+the ranks of y; products only of pairs of features that stand out in what is left (see products). What needs
+cross-validated lassos yields them as tasks (see solvers).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from neuralmirror.problems import Problem, rank_normal, standardised
+from neuralmirror.products import NO_PRODUCTS, Products, outstanding_pairs, products_of
 from neuralmirror.proximal import Neighbours
 from neuralmirror.solvers import Fit, Steps, Task
 
@@ -39,11 +41,16 @@ class Choice:
 
 
 class Skip(NamedTuple):
-    """θ and κ of inputs, each (..., inputs, q), and the constant (q,), on the scale of the network's outputs."""
+    """θ and κ of inputs, each (..., inputs, q), and the constant (q,), on the scale of the network's outputs.
+
+    And the γ (t, q) of products, with the two inputs (t, 2) of each.
+    """
 
     linear: Floats
     curve: Floats
     intercept: Floats = np.zeros(1)
+    pairs: Groups = np.zeros((0, 2), dtype=np.intp)
+    products: Floats = np.zeros((0, 1))
 
 
 def group_weights(coefficients: Floats, groups: Groups) -> Floats:
@@ -138,32 +145,66 @@ def responses(problem: Problem, transform: str) -> dict[str, Floats]:
     return every if transform == "auto" else {transform: every[transform]}
 
 
-def skip(choice: Choice, directions: Floats) -> Steps[Skip]:
-    """θ and κ of all inputs (p(K+1) + c, q): the directions (n, p, K+1) and then the covariates."""
+def skip(choice: Choice, directions: Floats, products: str | None = None) -> Steps[Skip]:
+    """θ, κ and γ of all inputs (p(K+1) + c, q): the directions (n, p, K+1) and then the covariates.
+
+    `products` names the device on which pairs of features are looked for; None looks for none.
+    """
     problem, (n, p, each) = choice.problem, directions.shape
     columns = directions.reshape(n, p * each)
     groups = np.tile(np.arange(p).repeat(each), choice.degree)
     fits = []
     for code in problem.codes().T:
-        fits.append((yield from _adaptive_skip(choice, columns, code, groups)))
-    linear, curve = (np.stack([fit[part] for fit in fits], axis=-1) for part in (0, 1))
-    return _on_outputs(problem, Skip(linear, curve), np.hstack([columns, problem.covariates]))
+        fits.append((yield from _adaptive_skip(choice, columns, code, groups, products)))
+    return _on_outputs(problem, _stacked(fits), np.hstack([columns, problem.covariates]))
 
 
-def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups) -> Steps[Skip]:
+def _stacked(fits: list[Skip]) -> Skip:
+    """The skips of single outputs as one, outputs last; a product belongs to the output that it was found for."""
+    linear, curve = np.stack([fit.linear for fit in fits], axis=-1), np.stack([fit.curve for fit in fits], axis=-1)
+    own = [np.outer(fit.products, output) for fit, output in zip(fits, np.eye(len(fits)), strict=True)]
+    return Skip(linear, curve, pairs=np.vstack([fit.pairs for fit in fits]), products=np.vstack(own))
+
+
+def _adaptive_skip(
+    choice: Choice, columns: Floats, y: Floats, groups: Groups, products: str | None
+) -> Steps[Skip]:
     """All stages for one output; the covariates' θ follow from what the directions leave."""
-    covariates, squared = choice.problem.covariates, with_squares(columns, choice.degree)
-    (_, design), (_, rest) = beside(covariates, squared), beside(covariates, y)
-    stages = yield from adaptive_stages(design, rest, groups, choice.first)
+    covariates, terms = choice.problem.covariates, with_squares(columns, choice.degree)
+    (_, design), (_, rest) = beside(covariates, terms), beside(covariates, y)
+    stages, entered = (yield from adaptive_stages(design, rest, groups, choice.first)), NO_PRODUCTS
+    if products is not None:
+        each, left = columns.shape[1] // (groups.max() + 1), rest - design @ stages[-1].coefficients
+        found = products_of(columns, outstanding_pairs(columns, left, each, products), each)
+        wider = np.hstack([terms, found.columns])
+        again = yield from _stages_with_products(found, beside(covariates, wider)[1], rest, groups, stages)
+        if again[-1].explained > stages[-1].explained:
+            stages, entered, terms = again, found, wider
     coefficients = stages[-1].coefficients
-    gamma, _ = beside(covariates, y - squared @ coefficients)
-    linear, curve, _ = as_skip(coefficients, columns)
-    return Skip(np.append(linear, gamma), np.append(curve, np.zeros_like(gamma)))
+    slopes, _ = beside(covariates, y - terms @ coefficients)
+    linear, curve, *_ = as_skip(coefficients[: len(groups)], columns)
+    gamma = coefficients[len(groups) :] / np.where(entered.spreads > 0, entered.spreads, 1.0)
+    kept = np.flatnonzero(gamma)
+    return Skip(
+        np.append(linear, slopes),
+        np.append(curve, np.zeros_like(slopes)),
+        pairs=np.column_stack([entered.first, entered.second])[kept],
+        products=gamma[kept],
+    )
+
+
+def _stages_with_products(
+    found: Products, design: Floats, rest: Floats, groups: Groups, without: list[Fit]
+) -> Steps[list[Fit]]:
+    """All stages anew, the products of a pair of features being a group of their own."""
+    if not len(found.pairs):
+        return without
+    return (yield from adaptive_stages(design, rest, np.append(groups, groups.max() + 1 + found.pairs)))
 
 
 def relevant_count(choice: Choice) -> Steps[int]:
     """How many features the skip of X alone, without any noise, keeps."""
-    linear, curve, _ = yield from skip(choice, choice.problem.x[:, :, None])
+    linear, curve, *_ = yield from skip(choice, choice.problem.x[:, :, None])
     kept = (np.abs(linear) + np.abs(curve)).sum(axis=-1)[: choice.problem.x.shape[1]]
     return int(np.count_nonzero(kept))
 
@@ -174,9 +215,7 @@ def individual_skips(choice: Choice, noise: Floats, device: str = "cpu") -> Step
     fits = []
     for code in problem.codes().T:
         fits.append((yield from individual_lassos(choice, noise, code, device)))
-    shared, own = (
-        Skip(*(np.stack([fit[side][part] for fit in fits], axis=-1) for part in (0, 1))) for side in (0, 1)
-    )
+    shared, own = (_stacked([fit[side] for fit in fits]) for side in (0, 1))
     if not problem.classes:
         return shared, own
     inputs = np.hstack([problem.x, problem.covariates])
@@ -228,20 +267,22 @@ def _split(
     gamma, _ = beside(problem.covariates, y[:, None] - fitted)
     common, mine = as_skip(shared, problem.x), as_skip(own, noise)
     parts = []
-    for part, rest in ((0, gamma.T), (1, np.zeros_like(gamma.T))):
-        matrix = common[part]  # (p, p)
-        pairs = np.column_stack([matrix.diagonal(), mine[part]])  # (p, K+1)
+    sides = (common.linear, mine.linear, gamma.T), (common.curve, mine.curve, np.zeros_like(gamma.T))
+    for matrix, extras, rest in sides:  # (p, p), (p, K), (p, c)
+        pairs = np.column_stack([matrix.diagonal(), extras])  # (p, K+1)
         parts.append((np.hstack([matrix - np.diag(matrix.diagonal()), rest]), pairs))
     return Skip(parts[0][0], parts[1][0]), Skip(parts[0][1], parts[1][1])
 
 
 def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:
     """The constant beside the coefficients; those of logits instead where the response is a class."""
-    scores = _scores(part.linear, part.curve, inputs)
+    first, second = part.pairs.T
+    scores = _scores(part.linear, part.curve, inputs) + (inputs[:, first] * inputs[:, second]) @ part.products
     if not problem.classes:
         return part._replace(intercept=(problem.codes() - scores).mean(axis=0))
     to_logits, intercept = onto_logits(scores, problem.y.astype(int))
-    return Skip(part.linear @ to_logits.T, part.curve @ to_logits.T, intercept)
+    linear, curve, products = (values @ to_logits.T for values in (part.linear, part.curve, part.products))
+    return Skip(linear, curve, intercept, part.pairs, products)
 
 
 def _scores(linear: Floats, curve: Floats, inputs: Floats) -> Floats:

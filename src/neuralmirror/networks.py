@@ -40,12 +40,14 @@ class Networks:
     own: Tensor  # (m, o, h)
     bias: Tensor  # (m, h)
     layers: list[tuple[Tensor, Tensor]]  # (m, h, h'), (m, h')
-    skip_shared: Tensor  # (m, s, q): θ of the fixed sparse part Σ θx + κ(x² − 1)
+    skip_shared: Tensor  # (m, s, q): θ of the fixed sparse part Σ θx + κ(x² − 1) + Σ γx′x″
     skip_own: Tensor  # (m, o, q)
     activation: Callable[[Tensor], Tensor]
     curve_shared: Tensor | None = None  # (m, s, q): its κ, where it has squares
     curve_own: Tensor | None = None  # (m, o, q)
     intercept: Tensor | None = None  # (m, q): its constant
+    pairs: Tensor | None = None  # (m, t, 2): own inputs whose products it has, where it has some
+    products: Tensor | None = None  # (m, t, q): its γ
 
     def __len__(self) -> int:
         return len(self.bias)
@@ -65,7 +67,11 @@ class Networks:
     def _tensors(self) -> list[Tensor]:
         """All tensors; the first has its networks on the second axis, the others on the first."""
         layers = [tensor for layer in self.layers for tensor in layer]
-        rest = [part for part in (self.curve_shared, self.curve_own, self.intercept) if part is not None]
+        rest = [
+            part
+            for part in (self.curve_shared, self.curve_own, self.intercept, self.pairs, self.products)
+            if part is not None
+        ]
         return [self.shared, self.own, self.bias, *layers, self.skip_shared, self.skip_own, *rest]
 
     def _rebuilt(self, tensors: Sequence[Tensor]) -> Networks:
@@ -100,12 +106,23 @@ class Networks:
         return self.after_first(self.preactivation(shared, own))
 
     def skip(self, shared: Tensor, own: Tensor) -> Tensor:
-        """The sparse part Σ θx + κ(x² − 1) and its constant, (m, n, q)."""
+        """The sparse part Σ θx + κ(x² − 1) + Σ γx′x″ and its constant, (m, n, q)."""
         total = torch.baddbmm(torch.einsum("ns,msq->mnq", shared, self.skip_shared), own, self.skip_own)
         if self.curve_shared is not None and self.curve_own is not None:
             total = total + torch.einsum("ns,msq->mnq", shared**2 - 1, self.curve_shared)
             total = torch.baddbmm(total, own**2 - 1, self.curve_own)
+        if self.products is not None:
+            first, second = self.factors(own)
+            total = torch.baddbmm(total, first * second, self.products)
         return total if self.intercept is None else total + self.intercept[:, None]
+
+    def factors(self, own: Tensor) -> tuple[Tensor, Tensor]:
+        """The two inputs of every product of the sparse part, each (m, n, t)."""
+        assert self.pairs is not None
+        first, second = (
+            own.gather(2, side[:, None].expand(-1, own.shape[1], -1)) for side in self.pairs.unbind(dim=2)
+        )
+        return first, second
 
     def __call__(self, shared: Tensor, own: Tensor) -> Tensor:
         """f(x) = skip(x) + MLP(x), (m, n, q)."""

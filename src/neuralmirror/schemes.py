@@ -105,7 +105,8 @@ def simultaneous(
         strengths[part.problems] = as_array(found.unflatten(1, (p, each)))
         beliefs[part.problems] = part.beliefs
     strengths = in_units(strengths, np.stack(scales), settings)
-    return Outcome(strengths, np.stack(scales), as_array(curve), _described(choices, beliefs, shrinkages))
+    described = _described(choices, beliefs, shrinkages, [len(skip.pairs) for skip in skips])
+    return Outcome(strengths, np.stack(scales), as_array(curve), described)
 
 
 def _trained(
@@ -174,7 +175,7 @@ def individual(
     if belief > 0:
         curve = np.concatenate([chunk.curves for chunk in chunks]).mean(axis=0, keepdims=True)
     strengths = in_units(strengths, scales[None], settings)
-    described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]))
+    described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]), [0])
     return Outcome(strengths, scales[None], curve, described)
 
 
@@ -306,7 +307,7 @@ def _sparse_part(
     """The choices for one problem and its skip over all inputs; without a skip, zeros."""
     choice = yield from _choice(problem, directions, settings)
     if settings.skip:
-        return choice, (yield from lasso.skip(choice, directions))
+        return choice, (yield from lasso.skip(choice, directions, settings.device if settings.products else None))
     nothing = np.zeros((directions[0].size + problem.covariates.shape[1], choice.problem.codes().shape[1]))
     return choice, lasso.Skip(nothing, nothing, np.zeros(nothing.shape[1]))
 
@@ -342,7 +343,7 @@ def _common_start(
         return Common(1.0, settings, np.zeros((1, 1)))
     directions = np.concatenate([choice.problem.x[:, :, None], noise], axis=2)
     whole = replace(settings, recipe=replace(settings.recipe, coordinates="directions"))
-    fixed = replace(whole, transform="standard", degree=choice.degree)
+    fixed = replace(whole, transform="standard", degree=choice.degree, products=False)  # individual skips have none
     ((_, skip),) = solve_all([partial(_sparse_part, choice.problem, directions, fixed)], settings)
     inputs = simultaneous_inputs([choice.problem], [directions], settings)
     starts = simultaneous_starts([generators], [seed], [skip], settings)
@@ -356,8 +357,11 @@ def _common_start(
     return Common(belief, short, as_array(curve), scaled(found.networks, 1 / found.beliefs))
 
 
-def _described(choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Floats) -> dict[str, list[str]]:
+def _described(
+    choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Floats, products: Sequence[int]
+) -> dict[str, list[str]]:
     return {
+        "products": [str(count) for count in products],
         "transform": [choice.transform for choice in choices],
         "degree": [str(choice.degree) for choice in choices],
         "belief": [f"{belief:g}" for belief in beliefs],

@@ -79,8 +79,9 @@ class NeuralGaussianMirror(ControlledSelector):
         Networks per draw, trained on all rows and averaged. A judge, trained before them on three quarters of the
         rows, tells by the others how much of them to believe; 1 trains one network without a judge and believes it.
     skip : "auto", "linear", "quadratic" or "none"
-        The sparse part beside the perceptrons, a pair-adaptive lasso on X, or on X and its squares; "auto" takes the
-        squares where they predict better out of sample.
+        The sparse part beside the perceptrons, a pair-adaptive lasso on X, or on X, its squares, and products of the
+        pairs that stand out (the latter in simultaneous mirrors); "auto" takes the squares where they predict better
+        out of sample.
     shrinkage : float or "auto"
         Group shrinkage of first-layer rows; 0 for none, "auto" to choose it by what the judge predicts.
     adaptive_power : float
@@ -120,6 +121,7 @@ class NeuralGaussianMirror(ControlledSelector):
     constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
     n_mirrors_ : noises per feature that were used
     target_transform_, skip_degree_ : what was chosen for the response and for the sparse part
+    n_products_ : products of two directions in the sparse part
     beliefs_ : the share of the perceptrons that was believed in each draw
     loss_curves_ : training loss of each draw
     """
@@ -257,6 +259,7 @@ class NeuralGaussianMirror(ControlledSelector):
             activation=_checks.check_choice("activation", self.activation, ACTIVATIONS),
             skip=skip != "none",
             degree=SKIPS[skip],
+            products=skip in ("auto", "quadratic"),
             transform=_checks.check_choice(
                 "target_transform", self.target_transform, ("auto", "rank", "standard")
             ),
@@ -366,6 +369,7 @@ class NeuralGaussianMirror(ControlledSelector):
         self.n_mirrors_ = directions - 1
         self.target_transform_ = outcome.choices["transform"][0]
         self.skip_degree_ = int(outcome.choices["degree"][0])
+        self.n_products_ = int(outcome.choices["products"][0])
         self.beliefs_ = np.array(outcome.choices["belief"], dtype=float)
 
 

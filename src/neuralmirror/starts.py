@@ -39,6 +39,7 @@ class Settings:
     activation: str = "relu"
     skip: bool = True
     degree: int | None = None
+    products: bool = False
     transform: str = "auto"
     choose_shrinkage: bool = False
     early_stopping: bool = False
@@ -78,9 +79,11 @@ def simultaneous_starts(
         rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
         covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
         layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
+        chosen = [skips[i] for i in problems]
         linear, curve, intercept = (
-            torch.from_numpy(np.stack([skips[i][part] for i in problems])).float() for part in (0, 1, 2)
+            torch.from_numpy(np.stack([skip[part] for skip in chosen])).float() for part in (0, 1, 2)
         )
+        pairs, products = padded_products(chosen)
         return Networks(
             shared=torch.empty(0, len(problems), sizes[0]),
             own=torch.cat([torch.stack([rows[i][member] for i in problems]), covariates], dim=1) / inputs**0.5,
@@ -95,9 +98,23 @@ def simultaneous_starts(
             curve_shared=torch.empty(len(problems), 0, outputs),
             curve_own=curve,
             intercept=intercept,
+            pairs=pairs,
+            products=products,
         ).to(settings.device)
 
     return starts
+
+
+def padded_products(skips: Sequence[lasso.Skip]) -> tuple[Tensor, Tensor] | tuple[None, None]:
+    """The pairs (d, t, 2) and the γ (d, t, q) of several skips, those with fewer filled up with zeros; None without."""
+    most = max(len(skip.pairs) for skip in skips)
+    if not most:
+        return None, None
+    pairs, products = (
+        np.stack([np.pad(values, ((0, most - len(values)), (0, 0))) for values in part])
+        for part in ([skip.pairs for skip in skips], [skip.products for skip in skips])
+    )
+    return torch.from_numpy(pairs), torch.from_numpy(products).float()
 
 
 def individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:

@@ -1,0 +1,254 @@
+"""Products in the sparse part: which pairs stand out, what they add to the skip, and the symmetry of directions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from builders import random_networks
+from neuralmirror import NeuralGaussianMirror, ensembles, lasso, products, solvers
+from neuralmirror.importance import field_strengths
+from neuralmirror.problems import Problem, standardised
+from neuralmirror.schemes import simultaneous
+from neuralmirror.starts import Settings, padded_products
+from neuralmirror.training import Recipe
+
+SEED = (7, 0)
+QUICK = Settings(recipe=Recipe(steps=10, batch_size=32), hidden=(8,), transform="standard", degree=1, n_networks=2)
+
+
+def directions(seed=0, n=400, p=5, k=1):
+    """X_j and its noises side by side, (n, p(K+1))."""
+    return standardised(np.random.default_rng(seed).standard_normal((n, p * (k + 1))))
+
+
+def product_problem(seed=0, n=400, p=6, classes=0):
+    """y = x_0 + 2x_1x_2 + noise, or whether that is positive."""
+    rng = np.random.default_rng(seed)
+    x = standardised(rng.standard_normal((n, p)))
+    y = x[:, 0] + 2 * x[:, 1] * x[:, 2] + 0.5 * rng.standard_normal(n)
+    return Problem(x, (y > 0).astype(float) if classes else standardised(y), np.empty((n, 0)), classes)
+
+
+def with_noise(q, k=1, seed=1):
+    noise = np.random.default_rng(seed).standard_normal((*q.x.shape, k))
+    return np.concatenate([q.x[:, :, None], noise], axis=2)
+
+
+def skip_of(q, columns, device="cpu", degree=1):
+    return solvers.solve([lasso.skip(lasso.Choice(q, "standard", degree), columns, device)], solvers.one_by_one)[0]
+
+
+# ---- which pairs stand out ----
+
+
+def test_scores_are_correlations_of_products():
+    x, r = directions(p=3), standardised(np.random.default_rng(1).standard_normal(400))
+    scores = products._scores(torch.from_numpy(x), torch.from_numpy(x), torch.from_numpy(r)).numpy()
+    for a, b in np.ndindex(6, 6):
+        expected = 400**0.5 * abs(np.corrcoef(x[:, a] * x[:, b], r)[0, 1])
+        assert scores[a, b] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_constant_product_has_no_score():
+    signs = np.sign(np.random.default_rng(0).standard_normal(100))[:, None]
+    x = torch.from_numpy(np.hstack([signs, signs]))
+    assert not products._scores(x, x, torch.from_numpy(signs[:, 0])).any()
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("which", [(0, 0), (0, -1), (-1, -1)])
+def test_products_of_features_and_of_noise_stand_out_alike(k, which):
+    x = directions(k=k)
+    first, second = (np.arange(k + 1)[place] for place in which)
+    rest = x[:, 1 * (k + 1) + first] * x[:, 3 * (k + 1) + second] + np.random.default_rng(2).standard_normal(400)
+    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, k + 1)[0], [1, 3])
+
+
+def test_a_product_within_a_feature_is_none():
+    x = directions()
+    assert not len(products.outstanding_pairs(x, x[:, 2] * x[:, 3], 2))
+
+
+def test_nothing_stands_out_of_noise():
+    noises = [np.random.default_rng(99 + seed).standard_normal(400) for seed in range(20)]
+    found = [products.outstanding_pairs(directions(seed, p=40), noise, 2) for seed, noise in enumerate(noises)]
+    assert sum(map(len, found)) <= 2  # one chance in a hundred for each, and tails of products are heavier than normal
+
+
+@pytest.mark.parametrize("block", [1, 3, 4, 1000])
+def test_blocks_of_columns_do_not_matter(block, monkeypatch):
+    x = directions(p=9)
+    rest = x[:, 0] * x[:, 16] + x[:, 5] * x[:, 8]
+    expected = products.outstanding_pairs(x, rest, 2)
+    monkeypatch.setattr(products, "BLOCK", block)
+    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, 2), expected)
+
+
+def test_the_strongest_pairs_come_first_and_not_too_many(monkeypatch):
+    x = directions(p=6)
+    rest = 3 * x[:, 8] * x[:, 10] + 2 * x[:, 0] * x[:, 2] + x[:, 4] * x[:, 6]
+    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, 2), [[4, 5], [0, 1], [2, 3]])
+    monkeypatch.setattr(products, "COLUMNS", 8)
+    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, 2), [[4, 5], [0, 1]])
+
+
+def test_permuted_features_have_permuted_pairs():
+    x, order = directions(p=5), np.array([3, 0, 4, 1, 2])
+    rest = x[:, 0] * x[:, 8]
+    moved = x.reshape(400, 5, 2)[:, order].reshape(400, 10)
+    pairs, expected = products.outstanding_pairs(moved, rest, 2), products.outstanding_pairs(x, rest, 2)
+    np.testing.assert_array_equal(np.sort(order[pairs], axis=1), expected)
+
+
+def test_all_products_of_a_pair_enter():
+    x = directions(p=3)
+    found = products.products_of(x, np.array([[0, 2], [1, 2]]), 2)
+    assert set(zip(found.first[:4], found.second[:4], strict=True)) == {(0, 4), (0, 5), (1, 4), (1, 5)}
+    np.testing.assert_array_equal(found.pairs, [0] * 4 + [1] * 4)
+    values = x[:, found.first] * x[:, found.second]
+    np.testing.assert_allclose(found.columns, standardised(values))
+    np.testing.assert_allclose(found.spreads, values.std(axis=0))
+
+
+# ---- in the skip ----
+
+
+def test_the_skip_finds_the_product():
+    q = product_problem()
+    found = skip_of(q, with_noise(q))
+    strongest = np.abs(found.products[:, 0]).argmax()
+    assert tuple(found.pairs[strongest]) == (2, 4)  # X_1 and X_2 among (X_0, Z_0, X_1, Z_1, X_2, ...)
+    expected = 2 / (q.x[:, 0] + 2 * q.x[:, 1] * q.x[:, 2]).std()  # y is standardised
+    assert found.products[strongest, 0] == pytest.approx(expected, rel=0.1)
+
+
+def test_without_products_the_skip_is_the_same_as_before():
+    q = product_problem()
+    q = replace(q, y=standardised(q.x[:, 0] + np.random.default_rng(3).standard_normal(400)))
+    looked, not_looked = (skip_of(q, with_noise(q), device) for device in ("cpu", None))
+    assert not len(looked.pairs)
+    for one, other in zip(looked, not_looked, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_products_that_do_not_predict_better_stay_out(monkeypatch):
+    def worse(found, design, rest, groups, without):
+        yield from ()
+        return [replace(without[-1], explained=without[-1].explained - 0.1)]
+
+    q = product_problem()
+    monkeypatch.setattr(lasso, "_stages_with_products", worse)
+    looked, not_looked = (skip_of(q, with_noise(q), device) for device in ("cpu", None))
+    assert not len(looked.pairs)
+    np.testing.assert_array_equal(looked.linear, not_looked.linear)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_exchanging_directions_exchanges_their_products(k):
+    q = product_problem()
+    columns, order = with_noise(q, k), np.r_[1, 0, np.arange(2, k + 1)]
+    exchanged = columns.copy()
+    exchanged[:, 1] = columns[:, 1][:, order]
+    one, other = skip_of(q, columns), skip_of(q, exchanged)
+    place = np.arange(6 * (k + 1))
+    place[k + 1 : 2 * (k + 1)] = (k + 1) + order
+    weights = {tuple(place[pair]): gamma for pair, gamma in zip(other.pairs, other.products[:, 0], strict=True)}
+    for pair, gamma in zip(one.pairs, one.products[:, 0], strict=True):
+        assert weights.get(tuple(pair), 0) == pytest.approx(gamma, abs=5e-3)
+
+
+def test_covariates_do_not_hide_products():
+    q = product_problem()
+    c = standardised(np.random.default_rng(5).standard_normal((400, 2)))
+    q = replace(q, y=standardised(q.y + 3 * c[:, 0]), covariates=c)
+    found = skip_of(q, with_noise(q))
+    assert (2, 4) in {tuple(pair) for pair in found.pairs}
+    assert found.linear[12, 0] > 0.5  # the covariate keeps its slope
+
+
+def test_classes_have_products_on_the_scale_of_their_logits():
+    q = product_problem(classes=2, n=1000)
+    found = skip_of(q, with_noise(q))
+    strongest = np.abs(found.products[:, 0]).argmax()
+    assert tuple(found.pairs[strongest]) == (2, 4)
+    assert found.products[strongest, 0] > 1
+
+
+def test_skips_with_fewer_products_are_filled_up():
+    skips = [
+        lasso.Skip(*np.zeros((2, 4, 1)), pairs=np.ones((t, 2), dtype=np.intp), products=np.ones((t, 1)))
+        for t in (1, 3)
+    ]
+    pairs, gamma = padded_products(skips)
+    assert pairs.shape == (2, 3, 2)
+    np.testing.assert_array_equal(gamma[..., 0], [[1, 0, 0], [1, 1, 1]])
+    assert padded_products([lasso.Skip(*np.zeros((2, 4, 1)))]) == (None, None)
+
+
+# ---- in the networks ----
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_products_add_to_the_value_of_a_network(outputs):
+    networks = random_networks(m=2, own=4, outputs=outputs, curve=True, products=5)
+    shared, own = torch.randn(7, 4, dtype=torch.float64), torch.randn(2, 7, 4, dtype=torch.float64)
+    plain = replace(networks, pairs=None, products=None)
+    added = networks.skip(shared, own) - plain.skip(shared, own)
+    for i in range(2):
+        expected = sum(
+            own[i, :, a, None] * own[i, :, b, None] * gamma
+            for (a, b), gamma in zip(networks.pairs[i], networks.products[i], strict=True)
+        )
+        torch.testing.assert_close(added[i], expected)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_fields_see_the_slopes_of_products(outputs):
+    networks = random_networks(m=2, own=4, outputs=outputs, curve=True, products=5)
+    shared, own = torch.randn(6, 4, dtype=torch.float64), torch.randn(2, 6, 4, dtype=torch.float64)
+    leaf = own.clone().requires_grad_()
+    values = networks(shared, leaf)
+    each = [torch.autograd.grad(output.sum(), leaf, retain_graph=True)[0] for output in values.unbind(dim=2)]
+    slopes = torch.stack(each) - (torch.stack(each).mean(dim=0) if outputs > 1 else 0)
+    expected = slopes.square().sum(dim=0).mean(dim=1).sqrt()
+    torch.testing.assert_close(field_strengths(networks, shared, own), expected)
+
+
+# ---- in the schemes and in the selector ----
+
+
+def test_features_of_a_product_have_strength_without_a_perceptron(monkeypatch):
+    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)  # no perceptron is believed
+    q = product_problem()
+    with_products = simultaneous([q], [SEED], replace(QUICK, products=True))
+    without = simultaneous([q], [SEED], QUICK)
+    strengths = with_products.strengths[0]
+    assert int(with_products.choices["products"][0]) >= 1
+    assert without.choices["products"] == ["0"]
+    assert strengths[1:3, 0].min() > 5 * strengths[3:].max()
+    assert without.strengths[0, 1:3, 0].max() < 0.2 * strengths[1, 0]
+
+
+def test_problems_with_and_without_products_share_a_batch():
+    one = product_problem()
+    other = replace(one, y=standardised(one.x[:, 0] + np.random.default_rng(6).standard_normal(400)))
+    settings = replace(QUICK, products=True)
+    together = simultaneous([one, other], [SEED, SEED], settings)
+    assert together.choices["products"][1] == "0" != together.choices["products"][0]
+    for i, q in enumerate((one, other)):
+        alone = simultaneous([q], [SEED], settings)
+        np.testing.assert_allclose(together.strengths[i], alone.strengths[0], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
+def test_the_selector_looks_for_products_unless_it_is_to_be_linear():
+    q = product_problem()
+    options = {"steps": 10, "hidden_sizes": 8, "random_state": 0, "n_mirrors": 1}
+    found = {
+        skip: NeuralGaussianMirror(skip=skip, **options).fit(q.x, q.y).n_products_
+        for skip in ("auto", "quadratic", "linear", "none")
+    }
+    assert min(found["auto"], found["quadratic"]) > 0
+    assert found["linear"] == found["none"] == 0
