@@ -126,7 +126,7 @@ def _prediction_verdict(held: dict[str, float]) -> dict[str, str]:
 def _belief_verdict(belief: float) -> dict[str, str]:
     """How much of the perceptrons the engine used beside the sparse part."""
     text = "This share of what the perceptrons add to the sparse part held up on rows they had not seen, and was used."
-    return {"verdict": "plain", "title": f"{belief:.0%} of the nonlinear part is believed", "text": text}
+    return {"verdict": "plain", "title": f"{belief:.0%} of the perceptrons is believed", "text": text}
 
 
 def _sign_verdict(balance: dict[str, float]) -> dict[str, str]:
