@@ -347,3 +347,48 @@ def test_the_constant_of_numbers_centres_the_skip():
     columns = directions.reshape(300, -1)
     fitted_values = columns @ linear + (columns**2 - 1) @ curve + constant
     np.testing.assert_allclose(fitted_values.mean(), q.y.mean(), atol=1e-10)
+
+
+# ---- the logistic stage ----
+
+
+def two_classes(n=4000, covariates=0, seed=0):
+    """Terms, classes by the logit 2x_0 − x_1 + 3c_0, and covariates."""
+    rng = np.random.default_rng(seed)
+    terms, c = rng.standard_normal((n, 5)), rng.standard_normal((n, covariates))
+    logit = 2 * terms[:, 0] - terms[:, 1] + 3 * c.sum(axis=1)
+    return terms, (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(float), c
+
+
+def stage_of(terms, y, covariates):
+    """The logistic stage after a least-squares fit."""
+    both = LinearRegression().fit(np.hstack([terms, covariates]), y).coef_
+    coefficients, slopes = np.split(both, [5])
+    return run(lasso.logistic_stage(terms, y, covariates, coefficients, slopes, np.arange(5)))
+
+
+@pytest.mark.parametrize("covariates", [0, 1])
+def test_the_logistic_stage_is_near_the_likelihoods_maximum(covariates):
+    terms, y, c = two_classes(covariates=covariates)
+    coefficients, slopes = stage_of(terms, y, c)
+    exact = LogisticRegression(C=1e6).fit(np.hstack([terms, c]), y).coef_[0]
+    np.testing.assert_allclose(np.append(coefficients, slopes), exact, atol=0.2)
+
+
+def test_rows_of_certain_class_count_little_but_count():
+    terms, y, c = two_classes()
+    sure = terms.copy()
+    sure[:, 0] *= 50  # nearly separable
+    coefficients, _ = stage_of(sure, y, c)
+    assert np.isfinite(coefficients).all()
+    assert coefficients[0] > 0
+
+
+def test_exchanging_terms_of_a_group_exchanges_their_logistic_coefficients():
+    terms, y, c = two_classes(n=1000)
+    order = np.array([1, 0, 2, 3, 4])
+    start = LinearRegression().fit(terms, y).coef_
+    groups = np.array([0, 0, 1, 1, 2])
+    one, _ = run(lasso.logistic_stage(terms, y, c, start, np.zeros(0), groups))
+    other, _ = run(lasso.logistic_stage(terms[:, order], y, c, start[order], np.zeros(0), groups))
+    np.testing.assert_allclose(other, one[order], atol=SOLVER)

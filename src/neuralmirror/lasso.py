@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from neuralmirror.problems import Problem, rank_normal, standardised
@@ -28,6 +29,7 @@ Groups = NDArray[np.intp]
 
 FLOOR = 0.01  # ε: what a feature of coefficient zero keeps
 STAGES = 2  # adaptive lassos after the plain one
+LEAST_WEIGHT = 0.03  # v of a row whose class is certain
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,9 @@ def _adaptive_skip(
             stages, entered, terms = again, found, wider
     coefficients = stages[-1].coefficients
     slopes, _ = beside(covariates, y - terms @ coefficients)
+    if choice.problem.classes == 2:
+        joined = np.append(groups, groups.max() + 1 + entered.pairs)
+        coefficients, slopes = yield from logistic_stage(terms, y, covariates, coefficients, slopes, joined)
     linear, curve, *_ = as_skip(coefficients[: len(groups)], columns)
     gamma = coefficients[len(groups) :] / np.where(entered.spreads > 0, entered.spreads, 1.0)
     kept = np.flatnonzero(gamma)
@@ -200,6 +205,26 @@ def _stages_with_products(
     if not len(found.pairs):
         return without
     return (yield from adaptive_stages(design, rest, np.append(groups, groups.max() + 1 + found.pairs)))
+
+
+def logistic_stage(
+    terms: Floats, y: Floats, covariates: Floats, coefficients: Floats, slopes: Floats, groups: Groups
+) -> Steps[tuple[Floats, Floats]]:
+    """One more adaptive stage for two classes, with rows weighted by what they tell of a logit.
+
+    From the least-squares fit to a logit η with probability μ, then η + (y − μ)/v by least squares with weights
+    v = μ(1 − μ): a step of Newton's method for the logistic likelihood, which least squares on 0 and 1 is not.
+    """
+    scores = terms @ coefficients + covariates @ slopes
+    length, constant = onto_logits(scores[:, None], y.astype(int))
+    eta = scores * length[0, 0] + constant[0]
+    v = np.maximum(expit(eta) * expit(-eta), LEAST_WEIGHT)
+    root, target = np.sqrt(v)[:, None], np.sqrt(v) * (eta + (y - expit(eta)) / v)
+    free = root * np.hstack([np.ones_like(root), covariates])
+    (_, design), (_, rest) = beside(free, root * terms), beside(free, target)
+    fit = yield Task(design, rest, group_weights(coefficients, groups))
+    unpenalised, _ = beside(free, target - (root * terms) @ fit.coefficients)
+    return fit.coefficients, unpenalised[1:]
 
 
 def relevant_count(choice: Choice) -> Steps[int]:
