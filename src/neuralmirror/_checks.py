@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 MIN_ROWS = 10
-WIDEST = 1e150
+WIDEST = 1e150  # spread of a column, and its inverse the least, whose square double precision holds
 MAX_CLASSES = 20  # integer responses with more distinct values are taken as numbers
 
 

@@ -20,7 +20,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.products import NO_PRODUCTS, Products, outstanding_pairs, products_of
+from neuralmirror.products import NO_PRODUCTS, outstanding_pairs, products_of
 from neuralmirror.proximal import Neighbours
 from neuralmirror.solvers import Fit, Steps, Task
 
@@ -178,17 +178,19 @@ def _adaptive_skip(
     if products is not None:
         each, left = columns.shape[1] // (groups.max() + 1), rest - design @ stages[-1].coefficients
         found = products_of(columns, outstanding_pairs(columns, left, each, products), each)
-        wider = np.hstack([terms, found.columns])
-        again = yield from _stages_with_products(found, beside(covariates, wider)[1], rest, groups, stages)
-        if again[-1].explained > stages[-1].explained:
-            stages, entered, terms = again, found, wider
+        if len(found.pairs):
+            wider = np.hstack([terms, found.columns])
+            joined = np.append(groups, groups.max() + 1 + found.pairs)  # the products of a pair are a group
+            again = yield from adaptive_stages(beside(covariates, wider)[1], rest, joined)
+            if again[-1].explained > stages[-1].explained:
+                stages, entered, terms, groups = again, found, wider, joined
     coefficients = stages[-1].coefficients
     slopes, _ = beside(covariates, y - terms @ coefficients)
     if choice.problem.classes == 2:
-        joined = np.append(groups, groups.max() + 1 + entered.pairs)
-        coefficients, slopes = yield from logistic_stage(terms, y, covariates, coefficients, slopes, joined)
-    linear, curve, *_ = as_skip(coefficients[: len(groups)], columns)
-    gamma = coefficients[len(groups) :] / np.where(entered.spreads > 0, entered.spreads, 1.0)
+        coefficients, slopes = yield from logistic_stage(terms, y, covariates, coefficients, slopes, groups)
+    singles, gamma = np.split(coefficients, [len(coefficients) - len(entered.pairs)])
+    linear, curve, *_ = as_skip(singles, columns)
+    gamma = gamma / np.where(entered.spreads > 0, entered.spreads, 1.0)
     kept = np.flatnonzero(gamma)
     return Skip(
         np.append(linear, slopes),
@@ -196,15 +198,6 @@ def _adaptive_skip(
         pairs=np.column_stack([entered.first, entered.second])[kept],
         products=gamma[kept],
     )
-
-
-def _stages_with_products(
-    found: Products, design: Floats, rest: Floats, groups: Groups, without: list[Fit]
-) -> Steps[list[Fit]]:
-    """All stages anew, the products of a pair of features being a group of their own."""
-    if not len(found.pairs):
-        return without
-    return (yield from adaptive_stages(design, rest, np.append(groups, groups.max() + 1 + found.pairs)))
 
 
 def logistic_stage(
