@@ -74,15 +74,11 @@ def test_noise_is_as_loud_as_its_row_in_heavy_tailed_data():
 
 def test_the_loudness_of_a_row_leaves_out_the_feature_itself():
     x, _ = levers(1)
-    changed = x.copy()
-    changed[7, 3] *= -1  # its square, and so the share λ, stay
-    np.testing.assert_allclose(mirrors.row_sizes(changed)[:, 3], mirrors.row_sizes(x)[:, 3], rtol=1e-2)
-    doubled = x.copy()
-    doubled[7, 3] *= 2
-    others, own = np.delete(np.arange(40), 3), 3
-    now, before = mirrors.row_sizes(doubled)[7], mirrors.row_sizes(x)[7]
-    assert (now[others] > before[others]).all()
-    np.testing.assert_allclose(now[own], before[own], rtol=1e-2)
+    louder = x.copy()
+    louder[7, 3] *= 6  # would add half to the size of its row
+    now, before = mirrors.row_sizes(louder)[7], mirrors.row_sizes(x)[7]
+    assert (np.delete(now, 3) > 1.2 * np.delete(before, 3)).all()
+    np.testing.assert_allclose(now[3], before[3], rtol=1e-2)
 
 
 def test_rows_of_any_order_keep_their_loudness():
