@@ -77,8 +77,8 @@ def test_the_loudness_of_a_row_leaves_out_the_feature_itself():
     louder = x.copy()
     louder[7, 3] *= 6  # would add half to the size of its row
     now, before = mirrors.row_sizes(louder)[7], mirrors.row_sizes(x)[7]
-    assert (np.delete(now, 3) > 1.2 * np.delete(before, 3)).all()
-    np.testing.assert_allclose(now[3], before[3], rtol=1e-2)
+    assert (np.delete(now, 3) > 1.1 * np.delete(before, 3)).all()
+    np.testing.assert_allclose(now[3], before[3], rtol=0.02)
 
 
 def test_rows_of_any_order_keep_their_loudness():

@@ -64,6 +64,7 @@ def clean(data: Dataset, rules: Rules) -> Cleaned:
     shares = {name: float(missing[name]) for name in (*table.names, *table.texts)}
     x, imputed = _impute(table, rules)
     _checks.check_finite(x, table.names)
+    _checks.check_spread(x, [f"column {name!r}" for name in table.names])
     told += imputed
     levels, level_names, groups, out, sentences = _encode(table.texts, len(x))
     dropped += out
