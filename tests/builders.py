@@ -1,4 +1,4 @@
-"""Random networks and inputs for tests, in double precision so that laws hold to many digits."""
+"""Random networks, inputs and problems for tests, in double precision so that laws hold to many digits."""
 
 from itertools import pairwise
 
@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from neuralmirror.networks import ACTIVATIONS, Networks
+from neuralmirror.problems import Problem, standardised
 from neuralmirror.training import Inputs
 
 
@@ -50,3 +51,14 @@ def simultaneous_inputs(seed=0, n=40, p=4, k=1, covariates=0, m=1):
     own = normal(rng, m, n, p * (k + 1) + covariates)
     groups = torch.cat([torch.arange(p).repeat_interleave(k + 1), torch.full((covariates,), -1)])
     return Inputs(torch.empty(n, 0, dtype=own.dtype), own, torch.empty(0, dtype=torch.int64), groups)
+
+
+def problem(seed=0, n=80, p=6, covariates=0, classes=0):
+    """The first two features matter, linearly, squared and as a product."""
+    rng = np.random.default_rng(seed)
+    x, c = standardised(rng.standard_normal((n, p))), standardised(rng.standard_normal((n, covariates)))
+    y = 2 * x[:, 0] + x[:, 1] ** 2 + 2 * x[:, 0] * x[:, 1] + c.sum(axis=1) + 0.3 * rng.standard_normal(n)
+    y = standardised(y)
+    if classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
+    return Problem(x, y, c, classes)

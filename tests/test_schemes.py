@@ -1,4 +1,4 @@
-"""Both algorithms from a problem to strengths: permutations, chunks, workers, screening, and what is held out."""
+"""Both algorithms from a problem to strengths: permutations, chunks, workers, and what is held out."""
 
 import copy
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from builders import normal, random_networks, simultaneous_inputs
+from builders import normal, problem, random_networks, simultaneous_inputs
 from neuralmirror import mirrors, solvers
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
@@ -24,7 +24,6 @@ from neuralmirror.schemes import (
     scaled_noise,
     simultaneous,
 )
-from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe
 
@@ -40,17 +39,6 @@ SCHEMES = {
     "simultaneous": lambda q, s, seed=SEED: simultaneous([q], [seed], s),
     "individual": lambda q, s, seed=SEED: individual(q, seed, s),
 }
-
-
-def problem(seed=0, n=80, p=6, covariates=0, classes=0):
-    """The first two features matter, linearly, squared and as a product."""
-    rng = np.random.default_rng(seed)
-    x, c = standardised(rng.standard_normal((n, p))), standardised(rng.standard_normal((n, covariates)))
-    y = 2 * x[:, 0] + x[:, 1] ** 2 + 2 * x[:, 0] * x[:, 1] + c.sum(axis=1) + 0.3 * rng.standard_normal(n)
-    y = standardised(y)
-    if classes:
-        y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
-    return Problem(x, y, c, classes)
 
 
 def test_noise_follows_the_size_of_its_row_under_the_default_rule_alone():
@@ -429,46 +417,6 @@ def test_louder_noise_counts_by_what_it_moves(scheme):
     np.testing.assert_allclose(turned, strengths * [1, 2, 2])
     paired = replace(settings, recipe=replace(settings.recipe, coordinates="pair"))
     np.testing.assert_array_equal(in_units(strengths, np.full((1, 3), 2.0), paired), strengths)
-
-
-# ---- screening ----
-
-
-@pytest.mark.parametrize(
-    ("screen", "n", "p", "size"),
-    [("half", 100, 400, 50), ("log", 1000, 5000, int(2000 / np.log(1000))), ("half", 100, 30, 30), (7, 100, 30, 7)],
-)
-def test_screen_sizes_are_the_papers(screen, n, p, size):
-    assert screen_size(screen, n, p) == size
-
-
-def test_screening_more_than_there_are_features_is_refused():
-    with pytest.raises(ValueError, match=r"screen=31 asks for more features than the 30"):
-        screen_size(31, 100, 30)
-
-
-@pytest.mark.parametrize("classes", [0, 2, 3])
-def test_a_third_of_the_rows_ranks_and_the_others_are_mirrored(classes):
-    q = problem(n=90, classes=classes)
-    ranking, others = split_rows(q, SEED)
-    assert len(ranking) == 30
-    np.testing.assert_array_equal(np.sort(np.r_[ranking, others]), np.arange(90))
-    assert not np.array_equal(ranking, split_rows(q, (9, 0))[0])
-
-
-def test_rare_classes_are_in_both_parts():
-    q = replace(problem(n=60, classes=3), y=np.r_[np.zeros(40), np.ones(18), 2, 2])
-    for part in split_rows(q, SEED):
-        assert set(q.y[part]) == {0, 1, 2}
-    with pytest.raises(ValueError, match="at least 2 rows of every class"):
-        split_rows(replace(q, y=np.r_[np.zeros(40), np.ones(19), 2]), SEED)
-
-
-def test_the_ranking_puts_relevant_features_first():
-    q = problem(n=150, p=12)
-    (order,) = rank_features([q], [SEED], replace(QUICK, recipe=Recipe(steps=300)))
-    assert sorted(order) == list(range(12))
-    assert {0, 1} == set(order[:2])
 
 
 def test_a_killed_individual_scheme_takes_up_its_completed_chunks(tmp_path, monkeypatch):

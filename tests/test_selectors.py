@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's contract, data frames and names, reproducibility, options, storage, bad input."""
+"""The estimator: scikit-learn's contract, data frames and names, reproducibility, options, storage."""
 
 import os
 import subprocess
@@ -17,36 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from fitting import QUIET, SCHEMES, data, easy, mirror
 from neuralmirror import NeuralGaussianMirror, SelectionWarning
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.mirrors import SCALES
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.selection import estimated_fdp, mirror_q_values, select, select_repeated
-
-SCHEMES = ["simultaneous", "individual"]
-QUICK = {
-    "steps": 30, "hidden_sizes": (8, 4), "n_networks": 1, "n_mirrors": 1, "shrinkage": 0.8, "skip": "linear",
-    "target_transform": "standard",
-}  # fmt: skip
-QUIET = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
-
-
-def mirror(**parameters):
-    """A selector that fits in a moment."""
-    return NeuralGaussianMirror(**{**QUICK, "random_state": 0, **parameters})
-
-
-def data(seed=0, n=120, p=8, relevant=4):
-    """The first features matter, with much signal."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n, p))
-    return x, x[:, :relevant] @ np.linspace(1, 2, relevant) + 0.3 * rng.standard_normal(n)
-
-
-def easy(**parameters):
-    """A fit that certainly selects: four clear features at a level that needs two."""
-    return mirror(fdr=0.5, **parameters).fit(*data())
-
 
 # ---- scikit-learn's contract ----
 
@@ -54,7 +30,7 @@ def easy(**parameters):
 @QUIET
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(
-    [NeuralGaussianMirror(steps=5, hidden_sizes=8), NeuralGaussianMirror("individual", **{**QUICK, "steps": 5})]
+    [NeuralGaussianMirror(steps=5, hidden_sizes=8), mirror(scheme="individual", steps=5, random_state=None)]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -352,64 +328,6 @@ def test_repeated_draws_are_combined_through_selections():
     assert len(np.unique(draws, axis=0)) == 3  # each draw has noise of its own
 
 
-# ---- screening ----
-
-
-@QUIET
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("screen", [3, "half", "log"])
-def test_screening_mirrors_only_the_best_features(scheme, screen):
-    x, y = data(n=60, p=40)
-    fitted = mirror(scheme=scheme, screen=screen, steps=60).fit(x, y)
-    kept = {3: 3, "half": 30, "log": int(120 / np.log(60))}[screen]
-    assert (fitted.scales_ > 0).sum() == kept
-    assert (fitted.q_values_[fitted.scales_ == 0] == 1).all()
-    assert not fitted.support_[fitted.scales_ == 0].any()
-
-
-@QUIET
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_mirrors_see_only_the_rows_that_did_not_rank(scheme, monkeypatch):
-    from neuralmirror import selectors
-
-    seen, ranked = [], []
-    real_rank, real = selectors.rank_features, getattr(selectors, scheme)
-    monkeypatch.setattr(selectors, "rank_features", lambda qs, *rest: ranked.append(qs[0].y) or real_rank(qs, *rest))
-    monkeypatch.setattr(
-        selectors, scheme, lambda q, *rest: seen.append((q[0] if isinstance(q, list) else q).y) or real(q, *rest)
-    )
-    x, y = data(n=90)
-    mirror(scheme=scheme, screen=5, task="regression").fit(x, y)
-    assert len(ranked[0]) == 30
-    assert len(seen[0]) == 60
-    assert set(ranked[0]).isdisjoint(seen[0])
-    assert set(ranked[0]) | set(seen[0]) == set(y)
-
-
-@QUIET
-def test_rows_that_ranked_do_not_change_the_statistics():
-    """Only which features are kept may come from the ranking rows; their values must not leak further."""
-    from neuralmirror.problems import Problem, standardised
-    from neuralmirror.screening import split_rows
-
-    x, y = data(n=90)
-    seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    ranking, _ = split_rows(Problem(standardised(x), y, np.empty((90, 0))), (seed,))
-    changed = y.copy()
-    changed[ranking] = np.random.default_rng(5).permutation(changed[ranking])
-    one, other = (mirror(screen=8, target_transform="standard").fit(x, t) for t in (y, changed))
-    np.testing.assert_allclose(other.mirror_statistics_, one.mirror_statistics_, rtol=1e-5, atol=1e-7)
-
-
-@QUIET
-def test_screening_keeps_rare_classes():
-    x, t = data(n=60)
-    y = (t > 0).astype(int)
-    y[:2] = 2
-    for seed in range(3):
-        mirror(screen=4, random_state=seed).fit(x, y)
-
-
 # ---- after the fit ----
 
 
@@ -543,154 +461,6 @@ def test_the_papers_settings(scheme, screen):
 
 def test_the_papers_settings_can_be_changed():
     assert NeuralGaussianMirror.paper(offset=1, hidden_sizes=(5,)).get_params()["offset"] == 1
-
-
-# ---- bad input ----
-
-
-def table_with(value, column=2, row=5):
-    x, _ = data(n=30)
-    x[row, column] = value
-    return pd.DataFrame(x, columns=[f"snp{j}" for j in range(8)])
-
-
-def response_with(value, row=7):
-    y = data(n=30)[1]
-    y[row] = value
-    return y
-
-
-def text_frame(library):
-    columns = {"height": np.arange(30.0), "city": ["Rome", "Oslo", "Lima"] * 10, "weight": np.arange(30.0) ** 2}
-    return library.DataFrame(columns)
-
-
-X, Y = data(n=30)
-DOUBLE = pd.DataFrame(X, columns=["a", "b", "c", "a", "e", "f", "g", "h"])
-BAD_DATA = {
-    "NaN in X": (table_with(np.nan), Y, r"NaN in column 'snp2' \(row 5; 1 such cells in all\); impute or drop"),
-    "inf in X": (table_with(np.inf), Y, r"inf in column 'snp2' \(row 5"),
-    "minus inf in X": (table_with(-np.inf), Y, r"inf in column 'snp2'"),
-    "null in polars": (pl.DataFrame({"a": [1.0, None] * 15, "b": list(range(30))}), Y, "NaN in column 'a'"),
-    "huge column": (table_with(1e300), Y, "column 'snp2' of X has values about 5e.299 apart.*another unit"),
-    "tiny columns": (X * 1e-300, Y, "column '0' of X has values about .*e-300 apart"),
-    "huge y": (X, Y * 1e300, "y has values about .*e.300 apart"),
-    "NaN in y": (X, response_with(np.nan), r"y contains NaN or inf \(first in row 7\); drop such rows"),
-    "inf in y": (X, response_with(np.inf), r"y contains NaN or inf \(first in row 7\)"),
-    "None in y": (X, np.array([None, *"ab" * 14, "a"], dtype=object), "y contains NaN or None; drop such rows"),
-    "mixed y": (X, np.array(["a", 1] * 15, dtype=object), "y mixes values of the types int, str"),
-    "text column in pandas": (text_frame(pd), Y, "column 'city' of X has type String.*encode it"),
-    "text column in polars": (text_frame(pl), Y, "column 'city' of X has type String.*encode it"),
-    "category column": (table_with(0).assign(snp2=pd.Categorical(["x", "y"] * 15)), Y, "column 'snp2'.*Categorical"),
-    "date column": (table_with(0).assign(snp2=pd.Timestamp("2020")), Y, "column 'snp2' of X has type Datetime"),
-    "text in an array": (np.where(X > 9, X.astype(object), "x"), Y, "text 'x' in row 0, column 0"),
-    "no rows": (X[:0], Y[:0], r"0 sample\(s\)"),
-    "nine rows": (X[:9], Y[:9], "n_samples=9 rows, but at least 10 are needed"),
-    "one column": (X[:, :1], Y, "n_features=1, but at least 2 are needed"),
-    "one dimension": (X[:, 0], Y, "Expected 2D array, got 1D array"),
-    "all columns constant": (np.ones((30, 3)), Y, "0 distinct, varying columns"),
-    "constant y": (X, np.full(30, 2.5), r"y is constant \(one class or one value.*2.5"),
-    "one class": (X, np.array(["case"] * 30), r"y is constant \(one class.*case"),
-    "short y": (X, Y[:29], "y has 29 values but X has 30 rows; one value per row"),
-    "long y": (X, np.r_[Y, 0], "y has 31 values but X has 30 rows"),
-    "wide y": (X, np.c_[Y, Y], "y should be a 1d array"),
-    "no y": (X, None, "requires y to be passed"),
-    "duplicate names": (DOUBLE, Y, "several columns named 'a'; rename"),
-}
-
-
-@QUIET
-@pytest.mark.parametrize("case", BAD_DATA)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_bad_data_is_refused_with_the_place_and_the_remedy(case, scheme):
-    x, y, message = BAD_DATA[case]
-    with pytest.raises(ValueError, match=message):
-        mirror(scheme=scheme).fit(x, y)
-
-
-BAD_PARAMETERS = [
-    ({"fdr": 0}, r"fdr must lie in \(0, 1\), got 0"),
-    ({"fdr": 1}, r"fdr must lie in \(0, 1\), got 1"),
-    ({"fdr": 10}, r"fdr must lie in \(0, 1\), got 10; did you mean 0.1\?"),
-    ({"fdr": -0.1}, r"fdr must lie in \(0, 1\), got -0.1"),
-    ({"fdr": float("nan")}, r"fdr must lie in \(0, 1\), got nan"),
-    ({"fdr": "0.1"}, r"fdr must lie in \(0, 1\), got '0.1'"),
-    ({"offset": 2}, "offset must be 0 .* or 1"),
-    ({"scheme": "simultanous"}, "did you mean 'simultaneous'"),
-    ({"scheme": "INDIVIDUAL"}, "scheme must be one of 'simultaneous', 'individual', got 'INDIVIDUAL'"),
-    ({"scheme": 3}, "scheme must be one of"),
-    ({"scale": "kernal"}, "did you mean 'kernel'"),
-    ({"scale": "xyzzy"}, "'kernel', 'linear', 'residual', 'marginal', 'correlation', got 'xyzzy'$"),
-    ({"scale": [1.0, 2.0]}, "or 8 positive numbers, one per column of X"),
-    ({"scale": -np.ones(8)}, "8 positive numbers"),
-    ({"importance": "fields"}, "did you mean 'field'"),
-    ({"activation": "relo"}, "did you mean 'relu'"),
-    ({"coordinates": "pairs"}, "did you mean 'pair'"),
-    ({"coordinates": "pair", "n_mirrors": 2}, "coordinates='pair' holds one noise per feature, got n_mirrors=2"),
-    ({"contrast": "maximal"}, "did you mean 'maximum'"),
-    ({"skip": "quadratc"}, "did you mean 'quadratic'"),
-    ({"skip": True}, "skip must be one of 'auto', 'linear', 'quadratic', 'none', got True"),
-    ({"n_networks": 0}, "n_networks must be a whole number of at least 1, got 0"),
-    ({"n_mirrors": "automatic"}, "n_mirrors must be a whole number of at least 1"),
-    ({"target_transform": "ranks"}, "did you mean 'rank'"),
-    ({"task": "classify"}, "did you mean 'classification'"),
-    ({"shrinkage": "automatic"}, "did you mean 'auto'"),
-    ({"shrinkage": -1}, "shrinkage must be a number of at least 0, got -1"),
-    ({"adaptive_power": -1}, "adaptive_power must be a number of at least 0"),
-    ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
-    ({"memory": 0}, "memory must be a number above 0"),
-    ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
-    ({"steps": 2.5}, "steps must be a whole number"),
-    ({"batch_size": 0}, "batch_size must be a whole number"),
-    ({"n_mirrors": 0}, "n_mirrors must be a whole number of at least 1"),
-    ({"n_repeats": 0}, "n_repeats must be a whole number of at least 1"),
-    ({"hidden_sizes": ()}, "hidden_sizes must name at least one hidden layer"),
-    ({"hidden_sizes": (5, 0)}, "hidden_sizes must be a whole number of at least 1, got 0"),
-    ({"device": "gpu"}, "device must be one of 'auto', 'cpu', 'cuda', got 'gpu'"),
-    ({"screen": 9}, "screen=9 asks for more features than the 8"),
-    ({"screen": 1}, "screen must be a whole number of at least 2, got 1"),
-    ({"screen": "haf"}, "did you mean 'half'"),
-    ({"covariates": ["h2"]}, "covariates must be one of"),
-    ({"covariates": [8]}, "positions below 8, got 8"),
-    ({"covariates": list(range(8))}, "0 distinct, varying columns to select from"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS, ids=[str(p) for p, _ in BAD_PARAMETERS])
-def test_bad_parameters_are_refused_with_the_value_and_the_remedy(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        mirror(**parameters).fit(X, Y)
-
-
-@pytest.mark.parametrize(("parameters", "message"), [({"fdr": 2}, "did you mean 0.02"), ({"offset": 3}, "offset must")])
-def test_bad_levels_are_refused_after_the_fit_too(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        easy().reselect(**parameters)
-
-
-def test_a_text_response_needs_classification():
-    with pytest.raises(ValueError, match="task='regression' needs a numeric y"):
-        mirror(task="regression").fit(X, np.array(["a", "b"] * 15))
-
-
-def test_other_columns_than_in_the_fit_are_refused():
-    table = pd.DataFrame(data()[0], columns=list("abcdefgh"))
-    fitted = mirror(fdr=0.5).fit(table, data()[1])
-    with pytest.raises(ValueError, match="feature names should match"):
-        fitted.transform(table.rename(columns={"a": "z"}))
-    with pytest.raises(ValueError, match="feature names should match"):
-        fitted.transform(table[list("abcdefg")])
-    with pytest.raises(ValueError, match="expecting 8 features"):
-        easy().transform(data()[0][:, :7])
-
-
-def test_an_unavailable_device_is_named():
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is a CUDA device")
-    with pytest.raises(ValueError, match="device='cuda' was asked for, but PyTorch finds no CUDA device"):
-        mirror(device="cuda").fit(X, Y)
 
 
 @QUIET
