@@ -1,13 +1,15 @@
 """Both algorithms from a problem to strengths: permutations, chunks, workers, and what is held out."""
 
 import copy
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from builders import normal, problem, random_networks, simultaneous_inputs
-from neuralmirror import mirrors, solvers
+from neuralmirror import kernels, mirrors, solvers
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
@@ -417,6 +419,18 @@ def test_louder_noise_counts_by_what_it_moves(scheme):
     np.testing.assert_allclose(turned, strengths * [1, 2, 2])
     paired = replace(settings, recipe=replace(settings.recipe, coordinates="pair"))
     np.testing.assert_array_equal(in_units(strengths, np.full((1, 3), 2.0), paired), strengths)
+
+
+def test_threads_find_the_factorisations_of_a_gpu_loaded(monkeypatch):
+    """Their first use is in the main thread: two threads that load them at once fail."""
+    threads, real = [], torch.linalg.cholesky
+    monkeypatch.setattr(
+        torch.linalg, "cholesky", lambda matrix: threads.append(threading.current_thread()) or real(matrix)
+    )
+    kernels.load_factorisations.cache_clear()
+    simultaneous([problem(0, n=400), problem(1, n=400)], [SEED, SEED], replace(QUICK, scale=mirrors.kernel_scales))
+    assert threads[0] is threading.main_thread()
+    assert len(set(threads)) > 1
 
 
 def test_a_killed_individual_scheme_takes_up_its_completed_chunks(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from torch import Tensor
 
-from neuralmirror import lasso, mirrors
+from neuralmirror import kernels, lasso, mirrors
 from neuralmirror._pieces import kept
 from neuralmirror.ensembles import Ensemble, Starts, fit_ensembles, scaled
 from neuralmirror.networks import Networks
@@ -88,6 +88,7 @@ def simultaneous(
 
     Repeated draws of the noise are one problem under several seeds.
     """
+    kernels.load_factorisations(settings.device)  # before the threads that take scales
     with ThreadPoolExecutor(min(THREADS, len(problems))) as pool:
         generators = list(pool.map(lambda q, seed: mirrors.feature_generators(q.x, *seed), problems, seeds))
         noises, scales = zip(*pool.map(partial(scaled_noise, settings=settings), problems, generators), strict=True)
