@@ -19,7 +19,7 @@ def random_networks(
 ):
     """m networks with random weights and biases everywhere; `skip`, `curve` and `products` give them θ, κ and γ."""
     rng = np.random.default_rng(seed)
-    pairs = torch.from_numpy(rng.integers(own, size=(m, products, 2))) if products else None
+    pairs = torch.from_numpy(rng.integers(shared + own, size=(m, products, 2))) if products else None
     layers = [(normal(rng, m, a, b) / a**0.5, normal(rng, m, b)) for a, b in pairwise([*sizes, outputs])]
     return Networks(
         shared=normal(rng, shared, m, sizes[0]) / (shared + own) ** 0.5,

@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
 from neuralmirror import lasso, solvers
+from neuralmirror.individual_skips import individual_lassos, individual_skips
 from neuralmirror.problems import Problem, rank_normal, standardised
 
 SOLVER = 0.02  # how far two runs of a coordinate descent stopped at its tolerance may lie apart
@@ -131,7 +132,7 @@ def test_a_strong_covariate_does_not_cost_the_features_their_coefficients(degree
         loud = replace(q, y=y)
         theta, _, _ = fitted(loud, directions, degree)
         np.testing.assert_allclose(theta[:2, 0], [1, 2], atol=0.15)
-        _, own = run(lasso.individual_lassos(plain(loud, degree), directions[..., 1:], y))
+        _, own = run(individual_lassos(plain(loud, degree), directions[..., 1:], y))
         np.testing.assert_allclose(own.linear[:2, 0], [1, 2], atol=0.15)
 
 
@@ -240,7 +241,7 @@ def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k, degree):
     """Shared inner products and a warm start change nothing but speed."""
     q, directions = (problem if degree == 1 else squared_problem)(k=k)
     noise, x = directions[..., 1:], lasso.with_squares(q.x, degree)
-    shared, own = run(lasso.individual_lassos(plain(q, degree), noise, q.y))
+    shared, own = run(individual_lassos(plain(q, degree), noise, q.y))
     features = np.tile(np.arange(6), degree)
     stages = [cross_validated(x, q.y, np.ones(6 * degree))]
     for _ in range(lasso.STAGES):
@@ -260,7 +261,7 @@ def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k, degree):
 def test_individual_lassos_are_close_to_their_common_solution():
     """K columns of noise among many change little: both relevant features keep their coefficients."""
     q, directions = problem(n=500)
-    shared, own = run(lasso.individual_lassos(plain(q), directions[..., 1:], q.y))
+    shared, own = run(individual_lassos(plain(q), directions[..., 1:], q.y))
     np.testing.assert_allclose(own.linear[:2, 0], [1, 2], atol=0.2)
     np.testing.assert_allclose(shared.linear[2:, 0], 1, atol=0.2)
     assert np.abs(own.linear[:, 1]).max() < 0.15
@@ -269,7 +270,7 @@ def test_individual_lassos_are_close_to_their_common_solution():
 @pytest.mark.parametrize("degree", [1, 2])
 def test_individual_lassos_leave_covariates_unpenalised(degree):
     q, directions = problem(n=300, covariates=2)
-    shared, own = run(lasso.individual_lassos(plain(q, degree), directions[..., 1:], q.y))
+    shared, own = run(individual_lassos(plain(q, degree), directions[..., 1:], q.y))
     assert shared.linear.shape == shared.curve.shape == (6, 8)
     assert not shared.curve[:, 6:].any()
     for j in range(6):
@@ -315,7 +316,7 @@ def test_skips_have_one_column_per_output(classes, outputs, degree):
     q, directions = problem(n=60, classes=classes, covariates=1)
     for part in run(lasso.skip(plain(q, degree), directions))[:2]:
         assert part.shape == (6 * 2 + 1, outputs)
-    shared, own = run(lasso.individual_skips(plain(q, degree), directions[..., 1:]))
+    shared, own = run(individual_skips(plain(q, degree), directions[..., 1:]))
     for part in range(2):
         assert shared[part].shape == (6, 7, outputs)
         assert own[part].shape == (6, 2, outputs)

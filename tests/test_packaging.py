@@ -26,6 +26,7 @@ LAYERS = [
     "proximal",
     "solvers",
     "lasso",
+    "individual_skips",
     "starts",
     "schemes",
     "screening",

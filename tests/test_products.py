@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import Lasso
 
 from builders import random_networks
 from neuralmirror import NeuralGaussianMirror, ensembles, lasso, products, solvers
 from neuralmirror.importance import field_strengths
+from neuralmirror.individual_skips import individual_skips, product_terms, strongest_pairs
 from neuralmirror.problems import Problem, standardised
-from neuralmirror.schemes import simultaneous
+from neuralmirror.schemes import individual, simultaneous
 from neuralmirror.starts import Settings, padded_products
 from neuralmirror.training import Recipe
 
@@ -192,6 +194,74 @@ def test_skips_with_fewer_products_are_filled_up():
     assert padded_products([lasso.Skip(*np.zeros((2, 4, 1)))]) == (None, None)
 
 
+# ---- in the skips of individual mirrors ----
+
+
+def individual_skip_of(q, noise, pairs):
+    work = individual_skips(lasso.Choice(q, "standard", 1), noise, "cpu", np.array(pairs))
+    return solvers.solve([work], solvers.one_by_one)[0]
+
+
+def test_noise_has_the_products_of_its_feature():
+    q = product_problem()
+    noise = with_noise(q, k=2)[..., 1:]
+    terms = product_terms(q.x, noise, np.array([[1, 2], [1, 4]]))
+    np.testing.assert_array_equal(terms.common, q.x[:, [1, 1]] * q.x[:, [2, 4]])
+    np.testing.assert_array_equal(terms.own[:, 1, :2], noise[:, 1] * q.x[:, 2:3])
+    np.testing.assert_array_equal(terms.own[:, 1, 2:], noise[:, 1] * q.x[:, 4:5])
+    np.testing.assert_array_equal(terms.own[:, 4, :2], noise[:, 4] * q.x[:, 1:2])
+    np.testing.assert_array_equal(terms.groups[1], [0, 0, 1, 1])
+    np.testing.assert_array_equal(terms.places[1], [[1, 2], [2, 2], [1, 4], [2, 4]])
+    assert not terms.own[:, [0, 3, 5]].any()
+    assert not terms.own[:, [2, 4], 2:].any()
+
+
+def test_the_strongest_pairs_of_features_are_kept_and_not_too_many_of_one(monkeypatch):
+    """Directions 0 and 1 are those of feature 0; the products of a pair count together."""
+    places = np.array([[0, 2], [1, 3], [0, 4], [1, 5], [2, 4]])
+    skip = lasso.Skip(*np.zeros((2, 6, 1)), pairs=places, products=np.array([[1.0], [1.0], [-1.5], [0.1], [3.0]]))
+    np.testing.assert_array_equal(strongest_pairs(skip, 2), [[1, 2], [0, 1], [0, 2]])
+    monkeypatch.setattr("neuralmirror.individual_skips.PARTNERS", 1)
+    np.testing.assert_array_equal(strongest_pairs(skip, 2), [[1, 2]])
+    assert strongest_pairs(lasso.Skip(*np.zeros((2, 6, 1))), 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_individual_skips_with_products_equal_a_plain_solver_on_explicit_columns(k):
+    q = product_problem()
+    noise, pairs = with_noise(q, k)[..., 1:], [(1, 2), (1, 4)]
+    shared, own = individual_skip_of(q, noise, pairs)
+    products_of_x = np.column_stack([q.x[:, a] * q.x[:, b] for a, b in pairs])
+    terms = np.hstack([q.x, standardised(products_of_x)])
+    groups = np.arange(8)
+    stages = solvers.solve([lasso.adaptive_stages(terms, q.y, groups)], solvers.one_by_one)[0]
+    for j in range(6):
+        partners = [(6 + t, sum(pair) - j) for t, pair in enumerate(pairs) if j in pair]
+        columns = [terms, noise[:, j], *(standardised(noise[:, j] * q.x[:, b, None]) for _, b in partners)]
+        belong = np.concatenate([groups, np.full(k, j), np.repeat([t for t, _ in partners], k).astype(int)])
+        design, weights = np.hstack(columns), np.ones(len(belong))
+        for stage in stages:
+            model = Lasso(alpha=stage.penalty, tol=1e-10, max_iter=100_000).fit(design * weights, q.y)
+            theta = model.coef_ * weights
+            weights = lasso.group_weights(theta, belong)
+        expected = model.intercept_ + design @ theta
+        inputs = np.hstack([q.x, q.x[:, [j]], noise[:, j]])
+        value = own.intercept[j] + q.x @ shared.linear[j] + inputs[:, 6:] @ own.linear[j]
+        value += (inputs[:, own.pairs[j, :, 0]] * inputs[:, own.pairs[j, :, 1]]) @ own.products[j]
+        np.testing.assert_allclose(value[:, 0], expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_individual_skips_of_classes_have_products(classes):
+    q = product_problem(classes=2, n=1000)
+    if classes == 3:
+        q = replace(q, y=q.y + (q.x[:, 3] > 1), classes=3)
+    _, own = individual_skip_of(q, with_noise(q)[..., 1:], [(1, 2)])
+    place = [tuple(pair) for pair in own.pairs[1]].index((6, 2))  # X_1, the first own input, and X_2
+    assert np.abs(own.products[1, place]).max() > 1
+    assert own.intercept.shape == (6, 1 if classes == 2 else 3)
+
+
 # ---- in the networks ----
 
 
@@ -202,8 +272,9 @@ def test_products_add_to_the_value_of_a_network(outputs):
     plain = replace(networks, pairs=None, products=None)
     added = networks.skip(shared, own) - plain.skip(shared, own)
     for i in range(2):
+        inputs = torch.cat([shared, own[i]], dim=1)
         expected = sum(
-            own[i, :, a, None] * own[i, :, b, None] * gamma
+            inputs[:, a, None] * inputs[:, b, None] * gamma
             for (a, b), gamma in zip(networks.pairs[i], networks.products[i], strict=True)
         )
         torch.testing.assert_close(added[i], expected)
@@ -224,11 +295,11 @@ def test_fields_see_the_slopes_of_products(outputs):
 # ---- in the schemes and in the selector ----
 
 
-def test_features_of_a_product_have_strength_without_a_perceptron(monkeypatch):
+@pytest.mark.parametrize("scheme", [lambda q, s: simultaneous([q], [SEED], s), lambda q, s: individual(q, SEED, s)])
+def test_features_of_a_product_have_strength_without_a_perceptron(scheme, monkeypatch):
     monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)  # no perceptron is believed
     q = product_problem()
-    with_products = simultaneous([q], [SEED], replace(QUICK, products=True))
-    without = simultaneous([q], [SEED], QUICK)
+    with_products, without = scheme(q, replace(QUICK, products=True)), scheme(q, QUICK)
     strengths = with_products.strengths[0]
     assert int(with_products.choices["products"][0]) >= 1
     assert without.choices["products"] == ["0"]
@@ -248,9 +319,10 @@ def test_problems_with_and_without_products_share_a_batch():
 
 
 @pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
-def test_the_selector_looks_for_products_unless_it_is_to_be_linear():
+@pytest.mark.parametrize("scheme", ["simultaneous", "individual"])
+def test_the_selector_looks_for_products_unless_it_is_to_be_linear(scheme):
     q = product_problem()
-    options = {"steps": 10, "hidden_sizes": 8, "random_state": 0, "n_mirrors": 1}
+    options = {"scheme": scheme, "steps": 10, "hidden_sizes": 8, "random_state": 0, "n_mirrors": 1}
     found = {
         skip: NeuralGaussianMirror(skip=skip, **options).fit(q.x, q.y).n_products_
         for skip in ("auto", "quadratic", "linear", "none")

@@ -55,10 +55,11 @@ def slope_blocks(networks: Networks, shared: Tensor, own: Tensor) -> Iterator[Te
         if networks.curve_own is not None:
             slopes = slopes + 2 * own[:, rows, :, None] * networks.curve_own[:, None]
         if networks.pairs is not None and networks.products is not None:
-            factors = networks.factors(own[:, rows])  # (m, b, t) each
-            for into, other in zip(networks.pairs.unbind(dim=2), reversed(factors), strict=True):
-                steps = other[..., None] * networks.products[:, None]  # (m, b, t, q)
-                slopes = slopes.scatter_add(2, into[:, None, :, None].expand_as(steps), steps)
+            factors = networks.factors(shared[rows], own[:, rows])  # (m, b, t) each
+            for place, other in zip((networks.pairs - shared.shape[1]).unbind(dim=2), reversed(factors), strict=True):
+                mine = (place >= 0)[:, None] * other  # slopes along shared inputs are not asked for
+                steps = mine[..., None] * networks.products[:, None]  # (m, b, t, q)
+                slopes = slopes.scatter_add(2, place.clamp(min=0)[:, None, :, None].expand_as(steps), steps)
         yield centred_outputs(slopes)
 
 

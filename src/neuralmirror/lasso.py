@@ -21,7 +21,6 @@ from sklearn.linear_model import LogisticRegression
 
 from neuralmirror.problems import Problem, rank_normal, standardised
 from neuralmirror.products import NO_PRODUCTS, outstanding_pairs, products_of
-from neuralmirror.proximal import Neighbours
 from neuralmirror.solvers import Fit, Steps, Task
 
 Floats = NDArray[np.float64]
@@ -57,10 +56,11 @@ class Skip(NamedTuple):
 
 def group_weights(coefficients: Floats, groups: Groups) -> Floats:
     """(r_j + ε)^½ of each column's feature j, with r_j = Σ |θ| over its columns / max over features."""
-    return _weights_of_sizes(np.bincount(groups, np.abs(coefficients)).astype(float))[groups]
+    return weights_of_sizes(np.bincount(groups, np.abs(coefficients)).astype(float))[groups]
 
 
-def _weights_of_sizes(sizes: Floats) -> Floats:
+def weights_of_sizes(sizes: Floats) -> Floats:
+    """(r + ε)^½ with r the sizes of the features in units of the largest."""
     largest = sizes.max(axis=-1, keepdims=True, initial=1e-300)
     return np.asarray(np.sqrt(sizes / largest + FLOOR))
 
@@ -227,75 +227,10 @@ def relevant_count(choice: Choice) -> Steps[int]:
     return int(np.count_nonzero(kept))
 
 
-def individual_skips(choice: Choice, noise: Floats, device: str = "cpu") -> Steps[tuple[Skip, Skip]]:
-    """θ and κ of p networks: shared (p, p + c, q) and own (p, K+1, q)."""
-    problem = choice.problem
-    fits = []
-    for code in problem.codes().T:
-        fits.append((yield from individual_lassos(choice, noise, code, device)))
-    shared, own = (_stacked([fit[side] for fit in fits]) for side in (0, 1))
-    if not problem.classes:
-        return shared, own
-    inputs = np.hstack([problem.x, problem.covariates])
-    scores = _scores(shared.linear.mean(axis=0), shared.curve.mean(axis=0), inputs)
-    to_logits, intercept = onto_logits(scores, problem.y.astype(int))
-    one, two = (Skip(part.linear @ to_logits.T, part.curve @ to_logits.T, intercept) for part in (shared, own))
-    return one, two
-
-
-def individual_lassos(
-    choice: Choice, noise: Floats, y: Floats, device: str = "cpu"
-) -> Steps[tuple[Skip, Skip]]:
-    """p lassos, the j-th on (X, covariates, c_jZ_j^1..K): shared (p, p + c) and own (p, K+1) coefficients.
-
-    The penalties of all stages are cross-validated once, without noise; the p problems differ by a few columns, so
-    all start from the common solution and share its inner products.
-    """
-    problem, degree, p = choice.problem, choice.degree, choice.problem.x.shape[1]
-    _, design = beside(problem.covariates, with_squares(problem.x, degree))
-    _, rest = beside(problem.covariates, y)
-    groups = np.tile(np.arange(p), degree)
-    stages = yield from adaptive_stages(design, rest, groups)
-    extra = np.stack([with_squares(noise[:, j], degree) for j in range(p)])  # (p, n, K · degree)
-    flat = beside(problem.covariates, np.hstack(list(extra)))[1]
-    lassos = Neighbours(design, flat.reshape(len(flat), p, -1), rest, device)
-    shared, own = np.zeros((p, len(groups))), np.zeros((p, extra.shape[2]))
-    weights = np.ones((p, len(groups) + extra.shape[2]))
-    for stage in stages:
-        shared, own = np.split(lassos.solve(weights, stage.penalty, stage.coefficients), [len(groups)], axis=1)
-        weights = _neighbour_weights(shared, own)
-    return _split(problem, y, noise, extra, shared, own)
-
-
-def _neighbour_weights(shared: Floats, own: Floats) -> Floats:
-    """`group_weights` of p lassos, the own columns of the j-th being those of feature j."""
-    p = len(shared)
-    sizes = np.abs(shared).reshape(p, -1, p).sum(axis=1)
-    sizes[np.diag_indices(p)] += np.abs(own).sum(axis=1)
-    weights = _weights_of_sizes(sizes)
-    return np.hstack([np.tile(weights, shared.shape[1] // p), weights.diagonal()[:, None].repeat(own.shape[1], axis=1)])
-
-
-def _split(
-    problem: Problem, y: Floats, noise: Floats, extra: Floats, shared: Floats, own: Floats
-) -> tuple[Skip, Skip]:
-    """Coefficients of p lassos as shared and own skips; X_j's own pass from the shared to the own ones."""
-    squared = with_squares(problem.x, shared.shape[1] // problem.x.shape[1])
-    fitted = squared @ shared.T + np.einsum("jne,je->nj", extra, own)  # (n, p)
-    gamma, _ = beside(problem.covariates, y[:, None] - fitted)
-    common, mine = as_skip(shared, problem.x), as_skip(own, noise)
-    parts = []
-    sides = (common.linear, mine.linear, gamma.T), (common.curve, mine.curve, np.zeros_like(gamma.T))
-    for matrix, extras, rest in sides:  # (p, p), (p, K), (p, c)
-        pairs = np.column_stack([matrix.diagonal(), extras])  # (p, K+1)
-        parts.append((np.hstack([matrix - np.diag(matrix.diagonal()), rest]), pairs))
-    return Skip(parts[0][0], parts[1][0]), Skip(parts[0][1], parts[1][1])
-
-
 def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:
     """The constant beside the coefficients; those of logits instead where the response is a class."""
     first, second = part.pairs.T
-    scores = _scores(part.linear, part.curve, inputs) + (inputs[:, first] * inputs[:, second]) @ part.products
+    scores = scores_of(part.linear, part.curve, inputs) + (inputs[:, first] * inputs[:, second]) @ part.products
     if not problem.classes:
         return part._replace(intercept=(problem.codes() - scores).mean(axis=0))
     to_logits, intercept = onto_logits(scores, problem.y.astype(int))
@@ -303,7 +238,8 @@ def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:
     return Skip(linear, curve, intercept, part.pairs, products)
 
 
-def _scores(linear: Floats, curve: Floats, inputs: Floats) -> Floats:
+def scores_of(linear: Floats, curve: Floats, inputs: Floats) -> Floats:
+    """Σ θx + κ(x² − 1) at every row, (n, q)."""
     return np.asarray(inputs @ linear + (inputs**2 - 1) @ curve)
 
 

@@ -46,7 +46,7 @@ class Networks:
     curve_shared: Tensor | None = None  # (m, s, q): its κ, where it has squares
     curve_own: Tensor | None = None  # (m, o, q)
     intercept: Tensor | None = None  # (m, q): its constant
-    pairs: Tensor | None = None  # (m, t, 2): own inputs whose products it has, where it has some
+    pairs: Tensor | None = None  # (m, t, 2): inputs, shared and then own, whose products it has, where it has some
     products: Tensor | None = None  # (m, t, q): its γ
 
     def __len__(self) -> int:
@@ -112,16 +112,14 @@ class Networks:
             total = total + torch.einsum("ns,msq->mnq", shared**2 - 1, self.curve_shared)
             total = torch.baddbmm(total, own**2 - 1, self.curve_own)
         if self.products is not None:
-            first, second = self.factors(own)
+            first, second = self.factors(shared, own)
             total = torch.baddbmm(total, first * second, self.products)
         return total if self.intercept is None else total + self.intercept[:, None]
 
-    def factors(self, own: Tensor) -> tuple[Tensor, Tensor]:
+    def factors(self, shared: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
         """The two inputs of every product of the sparse part, each (m, n, t)."""
         assert self.pairs is not None
-        first, second = (
-            own.gather(2, side[:, None].expand(-1, own.shape[1], -1)) for side in self.pairs.unbind(dim=2)
-        )
+        first, second = (_inputs_at(side, shared, own) for side in self.pairs.unbind(dim=2))
         return first, second
 
     def __call__(self, shared: Tensor, own: Tensor) -> Tensor:
@@ -156,6 +154,15 @@ class Networks:
         last = weight.unflatten(0, (members, -1)).transpose(0, 1).flatten(1, 2), bias.unflatten(0, (members, -1)).sum(0)
         one = self.select(torch.arange(len(self) // members))
         return replace(one, shared=shared, own=own, bias=_side_by_side(self.bias, members), layers=[*layers, last])
+
+
+def _inputs_at(places: Tensor, shared: Tensor, own: Tensor) -> Tensor:
+    """The inputs at places (m, t) among the shared and then the own ones, (m, n, t)."""
+    s = shared.shape[1]
+    mine = own.gather(2, (places - s).clamp(min=0)[:, None].expand(-1, own.shape[1], -1))
+    if not s:
+        return mine
+    return torch.where((places < s)[:, None], shared[:, places.clamp(max=s - 1)].transpose(0, 1), mine)
 
 
 def _side_by_side(bias: Tensor, members: int) -> Tensor:

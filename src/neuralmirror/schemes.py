@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,7 @@ from torch import Tensor
 from neuralmirror import kernels, lasso, mirrors
 from neuralmirror._pieces import kept
 from neuralmirror.ensembles import Ensemble, Starts, fit_ensembles, scaled
+from neuralmirror.individual_skips import NO_PAIRS, individual_skips, strongest_pairs
 from neuralmirror.networks import Networks
 from neuralmirror.problems import Problem
 from neuralmirror.solvers import THREADS, Steps, as_batches, one_by_one, solve
@@ -154,7 +155,8 @@ def individual(
     belief, settings, curve = common.belief, common.settings, common.curve
     skips = None
     if settings.skip:
-        (skips,) = solve_all([partial(lasso.individual_skips, choice, noise, settings.device)], settings)
+        skip = partial(individual_skips, choice, noise, settings.device, common.pairs)
+        (skips,) = solve_all([skip], settings)
     networks_of = individual_starts(generators, seed, choice.problem, skips, settings, common.networks)
     targets = as_tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
 
@@ -176,7 +178,7 @@ def individual(
     if belief > 0:
         curve = np.concatenate([chunk.curves for chunk in chunks]).mean(axis=0, keepdims=True)
     strengths = in_units(strengths, scales[None], settings)
-    described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]), [0])
+    described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]), [len(common.pairs)])
     return Outcome(strengths, scales[None], curve, described)
 
 
@@ -329,6 +331,7 @@ class Common:
     settings: Settings
     curve: Floats
     networks: Networks | None = None
+    pairs: NDArray[np.intp] = field(default_factory=NO_PAIRS.copy)  # (t, 2): features whose products the skips have
 
 
 def _common_start(
@@ -344,18 +347,18 @@ def _common_start(
         return Common(1.0, settings, np.zeros((1, 1)))
     directions = np.concatenate([choice.problem.x[:, :, None], noise], axis=2)
     whole = replace(settings, recipe=replace(settings.recipe, coordinates="directions"))
-    fixed = replace(whole, transform="standard", degree=choice.degree, products=False)  # individual skips have none
+    fixed = replace(whole, transform="standard", degree=choice.degree)
     ((_, skip),) = solve_all([partial(_sparse_part, choice.problem, directions, fixed)], settings)
     inputs = simultaneous_inputs([choice.problem], [directions], settings)
     starts = simultaneous_starts([generators], [seed], [skip], settings)
     (found,), curve = _trained([choice], inputs, starts, [seed], whole, 1, tick)
-    belief = float(found.beliefs[0])
+    belief, pairs = float(found.beliefs[0]), strongest_pairs(skip, directions.shape[2])
     settled = replace(settings, recipe=_ways(settings)[found.way].recipe, choose_shrinkage=False)
     if belief == 0 or settings.recipe.coordinates == "pair":
-        return Common(belief, settled, as_array(curve))
+        return Common(belief, settled, as_array(curve), pairs=pairs)
     steps = max(1, round(FINE_TUNING * settings.recipe.steps))
     short = replace(settled, recipe=replace(settled.recipe, steps=steps, adapt_at=1 / steps))
-    return Common(belief, short, as_array(curve), scaled(found.networks, 1 / found.beliefs))
+    return Common(belief, short, as_array(curve), scaled(found.networks, 1 / found.beliefs), pairs)
 
 
 def _described(

@@ -80,8 +80,8 @@ class NeuralGaussianMirror(ControlledSelector):
         rows, tells by the others how much of them to believe; 1 trains one network without a judge and believes it.
     skip : "auto", "linear", "quadratic" or "none"
         The sparse part beside the perceptrons, a pair-adaptive lasso on X, or on X, its squares, and products of the
-        pairs that stand out (the latter in simultaneous mirrors); "auto" takes the squares where they predict better
-        out of sample.
+        pairs that stand out (in individual mirrors with `n_networks` above 1, which share a judge that finds them);
+        "auto" takes the squares where they predict better out of sample.
     shrinkage : float or "auto"
         Group shrinkage of first-layer rows; 0 for none, "auto" to choose it by what the judge predicts.
     adaptive_power : float
@@ -121,7 +121,7 @@ class NeuralGaussianMirror(ControlledSelector):
     constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
     n_mirrors_ : noises per feature that were used
     target_transform_, skip_degree_ : what was chosen for the response and for the sparse part
-    n_products_ : products of two directions in the sparse part
+    n_products_ : products of two directions in the sparse part; in individual mirrors, of two features
     beliefs_ : the share of the perceptrons that was believed in each draw
     loss_curves_ : training loss of each draw
     """

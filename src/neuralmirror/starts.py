@@ -156,7 +156,8 @@ def individual_starts(
         own = common.own[0, : p * each].unflatten(0, (p, each))
         shared = torch.cat([own[:, 0], common.own[0, p * each :]])
         first, layers = common.bias[0], [(weight[0], bias[0]) for weight, bias in common.layers]
-    nothing = (lasso.Skip(zeros, zeros) for zeros in (np.zeros((p, inputs, outputs)), np.zeros((p, each, outputs))))
+    constant = np.zeros((p, outputs))
+    nothing = (lasso.Skip(zeros, zeros, constant) for zeros in (np.zeros((p, i, outputs)) for i in (inputs, each)))
     skip_shared, skip_own = skips or nothing
 
     def networks_of(chunk: NDArray[np.intp]) -> Networks:
@@ -173,7 +174,9 @@ def individual_starts(
             activation=ACTIVATIONS[settings.activation],
             curve_shared=torch.from_numpy(skip_shared.curve[chunk]).float(),
             curve_own=torch.from_numpy(skip_own.curve[chunk]).float(),
-            intercept=torch.from_numpy(skip_own.intercept).float().expand(m, -1),
+            intercept=torch.from_numpy(skip_own.intercept[chunk]).float(),
+            pairs=torch.from_numpy(skip_own.pairs[chunk]) if skip_own.pairs.size else None,
+            products=torch.from_numpy(skip_own.products[chunk]).float() if skip_own.pairs.size else None,
         ).to(settings.device)
 
     return networks_of
