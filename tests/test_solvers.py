@@ -1,5 +1,6 @@
 """Cross-validated lassos: both solvers against plain ones and each other, and generators that run in step."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -99,6 +100,15 @@ def test_a_response_without_variance_has_no_coefficients(solver):
     one = task()
     (fit,) = solver([Task(one.columns, np.ones(len(one.y)), one.weights)])
     assert not fit.coefficients.any()
+
+
+def test_filters_of_warnings_survive_the_threads_of_scikit_learn(monkeypatch):
+    fit = LassoCV.fit
+    monkeypatch.setattr(LassoCV, "fit", lambda *rest: (fit(*rest), warnings.resetwarnings())[0])
+    before = list(warnings.filters)
+    solvers.coordinate_descent(task(), n_jobs=2)
+    assert before
+    assert warnings.filters == before
 
 
 def test_generators_run_in_step():
