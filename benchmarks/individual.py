@@ -137,9 +137,14 @@ def main():
 
 
 def whole_fit(options):
-    """Seconds of the individual scheme as it is, with sparse parts, judge and common start, and its belief."""
+    """Seconds of the individual scheme with sparse parts, judge and common start, and its belief.
+
+    Sparse parts are straight lines here, so that perceptrons have squares and products to learn.
+    """
     x, y, _ = Simulation(link="mixed", n=2 * options.n, p=options.p, k=24, h2=0.9).sample(0)
-    mirror = NeuralGaussianMirror(scheme="individual", random_state=0, device=options.device, progress=False)
+    mirror = NeuralGaussianMirror(
+        scheme="individual", skip="linear", random_state=0, device=options.device, progress=False
+    )
     return seconds(lambda: mirror.fit(x, y), options.device), float(mirror.beliefs_[0])
 
 
