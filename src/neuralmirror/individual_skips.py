@@ -99,7 +99,7 @@ def _stacked(fits: list[Skip]) -> Skip:
 def individual_lassos(
     choice: Choice, noise: Floats, y: Floats, device: str = "cpu", pairs: Groups = NO_PAIRS
 ) -> Steps[tuple[Skip, Skip]]:
-    """p lassos, the j-th on (X, covariates, c_jZ_j^1..K): shared (p, p + c) and own (p, K+1) coefficients.
+    """p lassos, the j-th on the terms of (X, covariates, c_jZ_j^1..K): shared (p, p + c) and own (p, K+1) coefficients.
 
     The penalties of all stages are cross-validated once, without noise; the p problems differ by a few columns, so
     all start from the common solution and share its inner products.
@@ -180,7 +180,7 @@ def _with_products(
 
 
 def used_products(own: Skip) -> Skip:
-    """An own skip whose networks hold the products that any of them uses, each its own ones first."""
+    """An own skip without the products that a network does not use, filled up with some of them to equal numbers."""
     used: NDArray[np.bool_] = (own.products != 0).any(axis=-1)
     order = np.argsort(~used, axis=1, kind="stable")[:, : used.sum(axis=1).max(), None]
     return own._replace(
