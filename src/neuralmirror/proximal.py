@@ -15,6 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from neuralmirror._graphs import recorded
+
 Floats = NDArray[np.float64]
 
 STEPS = 3000  # at most
@@ -23,6 +25,7 @@ POWERS = 50  # products that approach the largest eigenvalue
 MARGIN = 1.05  # for what is missing of it
 GAP = 1e-4  # the largest duality gap at the end, as a share of ‖y‖²
 RELATIVE_GAP = 1e-2  # and as a share of the objective
+RECORDED = 2**22  # coefficients up to which a step on a GPU waits for launches, and not for numbers
 
 
 def soft(values: Tensor, threshold: Tensor) -> Tensor:
@@ -48,19 +51,34 @@ def descend(
     descent: Callable[[Tensor], Tensor], threshold: Tensor, start: Tensor, settled: Callable[[Tensor], bool]
 ) -> Tensor:
     """θ (b, d, c): c lassos for each of b designs; `descent` is a step against the gradient."""
-    before = point = start
-    time = start.new_ones(start.shape[0], 1, start.shape[2])
+    state = _Descent(descent, threshold, start)
+    advance = state.step
     for number in range(1, STEPS + 1):
-        after = soft(point + descent(point), threshold)
-        change = after - before
-        uphill = ((point - after) * change).sum(dim=1, keepdim=True) > 0
-        time = torch.where(uphill, 1.0, time)
-        longer = (1 + (1 + 4 * time.square()).sqrt()) / 2
-        point = torch.addcmul(after, (time - 1) / longer, change)
-        before, time = after, longer
-        if number % LOOK == 0 and settled(before):
+        advance()
+        if number == 1 and start.is_cuda and start.numel() <= RECORDED:
+            advance = recorded(state.step)
+        if number % LOOK == 0 and settled(state.theta):
             break
-    return before
+    return state.theta
+
+
+class _Descent:
+    """Accelerated steps on tensors that stay in place, so that CUDA can record one and replay it."""
+
+    def __init__(self, descent: Callable[[Tensor], Tensor], threshold: Tensor, start: Tensor) -> None:
+        self.descent, self.threshold = descent, threshold
+        self.theta, self.point = start.clone(), start.clone()
+        self.time = start.new_ones(start.shape[0], 1, start.shape[2])
+
+    def step(self) -> None:
+        """θ and v move; where a lasso went uphill its time, and so its momentum, starts anew."""
+        after = soft(self.point + self.descent(self.point), self.threshold)
+        change = after - self.theta
+        uphill = ((self.point - after) * change).sum(dim=1, keepdim=True) > 0
+        time = self.time.masked_fill(uphill, 1.0)
+        self.time.copy_((1 + (1 + 4 * time.square()).sqrt()) / 2)
+        torch.addcmul(after, (time - 1) / self.time, change, out=self.point)
+        self.theta.copy_(after)
 
 
 def small_gaps(size: Tensor, rest: Tensor, along: Tensor, excess: Tensor, penalty: Tensor) -> bool:
@@ -74,12 +92,18 @@ def small_gaps(size: Tensor, rest: Tensor, along: Tensor, excess: Tensor, penalt
     return bool((gap <= torch.minimum(GAP * size, RELATIVE_GAP * primal)).all())
 
 
-def folded_lassos(design: Tensor, y: Tensor, rows: Tensor, penalties: Tensor, start: Tensor) -> Tensor:
+def curvatures(design: Tensor) -> Tensor:
+    """The largest eigenvalue of DᵀD, slightly above, of each design (b, n, d)."""
+    return largest_eigenvalues(lambda v: design.mT @ (design @ v), uneven(design, design.shape[2], 1)[None])
+
+
+def folded_lassos(
+    design: Tensor, y: Tensor, rows: Tensor, penalties: Tensor, start: Tensor, curvature: Tensor
+) -> Tensor:
     """θ (b, d, c) of lassos with an intercept: designs (b, n, d), the rows (n, c) each one sees, penalties (b, c)."""
     counts = rows.sum(dim=0)  # (c,)
     seen = rows * (y[..., None] - (y @ rows / counts)[:, None])  # (b, n, c): the response about its mean
     size = seen.square().sum(dim=1)  # (b, c)
-    curvature = largest_eigenvalues(lambda v: design.mT @ (design @ v), uneven(design, design.shape[2], 1)[None])
     rate = 1 / curvature[:, None, None]
     penalties = counts * penalties  # of ½‖y − Dθ‖²
 

@@ -22,7 +22,7 @@ from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold
 from torch import Tensor
 
-from neuralmirror.proximal import folded_lassos
+from neuralmirror.proximal import curvatures, folded_lassos
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -169,13 +169,14 @@ def proximal_gradient(tasks: Sequence[Task], device: str) -> list[Fit]:
     design = (design - design.mean(dim=1, keepdim=True)) * weights[:, None]  # (b, n, d)
     y = torch.from_numpy(np.stack([task.y - task.y.mean() for task in tasks])).to(device, torch.float32)
     largest = ((design.mT @ y[..., None]).abs().amax(dim=(1, 2)) / y.shape[1]).clamp(min=1e-12)
+    curvature = curvatures(design)
     parts: list[list[_Path]] = [[] for _ in tasks]
     open_tasks = torch.arange(len(tasks), device=device)
     start = design.new_zeros(len(tasks), design.shape[2], FOLDS.n_splits + 1)
     for first, last in pairwise(TURNS):
         shares = torch.from_numpy(np.geomspace(first, last, PENALTIES)).to(design)
         penalties = largest[open_tasks, None] * shares
-        path, start = _part(design[open_tasks], y[open_tasks], penalties, start)
+        path, start = _part(design[open_tasks], y[open_tasks], penalties, start, curvature[open_tasks])
         for place, i in enumerate(open_tasks.tolist()):
             parts[i].append(_Path(path.errors[place], penalties[place], path.coefficients[place]))
         lowest = torch.stack([torch.stack([part.errors.min() for part in parts[i]]).min() for i in open_tasks.tolist()])
@@ -186,7 +187,9 @@ def proximal_gradient(tasks: Sequence[Task], device: str) -> list[Fit]:
     return [_best(part, task) for part, task in zip(parts, tasks, strict=True)]
 
 
-def _part(design: Tensor, y: Tensor, penalties: Tensor, start: Tensor) -> tuple[_Path, Tensor]:
+def _part(
+    design: Tensor, y: Tensor, penalties: Tensor, start: Tensor, curvature: Tensor
+) -> tuple[_Path, Tensor]:
     """Errors and coefficients at some penalties, and the last coefficients of each fold (b, d, folds)."""
     n, folds = design.shape[1], FOLDS.n_splits + 1
     seen = torch.ones(n, folds, device=design.device)  # the last fold sees all rows
@@ -194,7 +197,7 @@ def _part(design: Tensor, y: Tensor, penalties: Tensor, start: Tensor) -> tuple[
         seen[out, fold] = 0
     rows = seen.repeat_interleave(penalties.shape[1], dim=1)  # (n, folds · penalties)
     starts = start.repeat_interleave(penalties.shape[1], dim=2)
-    coefficients = folded_lassos(design, y, rows, penalties.repeat(1, folds), starts)
+    coefficients = folded_lassos(design, y, rows, penalties.repeat(1, folds), starts, curvature)
     rest = y[..., None] - design @ coefficients
     rest = rest - (rest * rows).sum(dim=1, keepdim=True) / rows.sum(dim=0)
     by_fold = (rest.square() * (1 - rows)).sum(dim=1) / (1 - rows).sum(dim=0).clamp(min=1)

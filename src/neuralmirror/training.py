@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from neuralmirror._graphs import recorded
 from neuralmirror._precision import tensor_cores
 from neuralmirror.networks import Networks
 
@@ -185,7 +186,7 @@ def _run(step: _Step, batches: Tensor, early_stopping: bool, tick: Tick | None) 
         step.rows.copy_(rows)
         step.rate.copy_(rate)
         if number == WARM_UP and batches.is_cuda:
-            advance = step.captured()
+            advance = recorded(step.run)
         advance()
         if number + 1 == adapt_step < recipe.steps:
             step.adapt()
@@ -273,13 +274,6 @@ class _Step:
             adapted = adaptive_weights(self.task.networks, self.task.inputs, self.recipe)
             for kept, new in zip(self.weights, adapted, strict=True):
                 kept.copy_(new)
-
-    def captured(self) -> Callable[[], None]:
-        """The step as a CUDA graph: no Python and no launches between its kernels."""
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.run()
-        return graph.replay
 
 
 class Adam:
