@@ -3,7 +3,7 @@
 Goal: 5 times on a GPU, 1.5 times on 2 cores.
 Last answer (2 cores, x86-64; 6 draws, 300 steps): training 2.1 to 2.5, repeated draws 1.3 to 1.5, replicates 1.0 to 1.9
 at p = 50; 1.9, 1.3 and 1.1 at p = 200: whole fits are limited by the sparse part, which is fitted draw by draw. One
-H200: 5.3, 4.8 and 3.7 at p = 200; with 12 draws and all 2,500 steps 9.4, 8.6 and 5.9.
+H200, 12 draws and all 2,500 steps, p = 200: 8.2, 7.4 and 5.2, before lassos were recorded as graphs.
 
 Repeated draws are `n_repeats` of one data set, replicates are data sets of one shape (`fit_together`). Both are whole
 fits at the default settings but for the number of steps; `training` is the training of as many networks alone.

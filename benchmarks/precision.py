@@ -1,9 +1,9 @@
 """How near is a training step to the floor of the machine, and what does TF32 save on a GPU?
 
-Last answer (one H200, by a forerunner of this file): 50 networks of n = 1000 take 0.32 ms a step at p = 500 and 0.89 ms
-at p = 2000, 2.3 to 3.2 times the floor, which is bytes; single precision takes 1.3 to 1.5 times as long. One network
-takes 0.1 ms to p = 2000 and 0.2 ms at p = 10,000: launches. 2 cores, x86-64: one network 1.6 ms at p = 500, 1.8 times
-the floor, three quarters of which are FLOPs.
+Last answer (one H200): 50 networks of n = 1000 take 0.31 ms a step at p = 500 and 0.92 ms at p = 2000, 2.4 to 3.2 times
+the floor, which is bytes; single precision takes 1.3 to 1.5 times as long. One network takes 0.1 ms to p = 2000 and 0.2
+ms at p = 10,000: launches. 2 cores, x86-64: one network 1.6 ms at p = 500, 1.8 times the floor, three quarters of which
+are FLOPs.
 
 Simultaneous mirrors with 200 hidden units and shrinkage in minibatches of 128, as in simultaneous.py, whose floor is
 taken apart here: FLOPs of the first layer at the rate of a large product (TF32 on a GPU), and 32 bytes a weight at the
