@@ -1,4 +1,4 @@
-"""On a GPU fits come out as on a CPU, and recorded steps as launched ones; without a GPU there is nothing to compare."""
+"""On a GPU fits come out as on a CPU, and recorded steps as launched ones; without one there is nothing to compare."""
 
 import numpy as np
 import pytest
