@@ -95,7 +95,7 @@ def select(
     scheme
         One network with every feature mirrored, or one network per feature.
     screen
-        Rank on a third of the rows and mirror only the best: half, log or a number.
+        Rank on a third of the rows and mirror only the best: half, log or a number. Not for few rows.
     n_mirrors
         Noises per feature; 2 to 4 find few true features.
     n_repeats

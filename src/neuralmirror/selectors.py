@@ -55,6 +55,7 @@ class NeuralGaussianMirror(ControlledSelector):
         Added to the count of false ones. 0 is the paper's; 1 also holds when little or nothing is relevant.
     screen : None, int, "half" or "log"
         Rank the features on a third of the rows and mirror only the best (this many, n/2 or 2n/log n) on the others.
+        Saves time; with few rows a relevant feature that the ranking misses lets its correlated neighbours in.
     scale : "correlation", "marginal", "kernel", "linear", "residual" or array of p numbers
         The rule for c_j. Numbers are in the units of X.
     importance : "field", "gradient" or "path"
