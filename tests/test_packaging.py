@@ -67,6 +67,7 @@ LAYERS = [
     "report",
     "runs",
     "forecasts",
+    "options",
     "commands",
     "comparison_command",
     "trial_command",

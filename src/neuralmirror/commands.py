@@ -10,32 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from neuralmirror.options import AS_IT_IS, Fdr, Out, Reading
+
 if TYPE_CHECKING:
     from neuralmirror.runs import Request
-
-Fdr = Annotated[float, Parameter(name=["--fdr", "-q"])]
-Out = Annotated[Path, Parameter(name=["--out", "-o"])]
-SampleId = Annotated[str | None, Parameter(name="--id")]
 
 
 def select(
     data: Path,
     /,
     *,
-    target: str | None = None,
+    reading: Reading = AS_IT_IS,
     out: Out = Path("results"),
     fdr: Fdr = 0.1,
-    pheno: Path | None = None,
     covar: Path | None = None,
     covariates: str = "",
-    drop: str = "",
-    array: str | None = None,
-    sample_id: SampleId = None,
-    keep_matching: bool = False,
-    missing: Literal["mean", "mode", "error"] = "mean",
-    max_missing: float = 0.2,
-    maf: float | None = None,
-    prune: float | None = None,
     task: Literal["auto", "regression", "classification"] = "auto",
     scheme: Literal["simultaneous", "individual"] = "simultaneous",
     screen: str | None = None,
@@ -62,34 +51,14 @@ def select(
     ----------
     data
         CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF (also .gz) or AnnData .h5ad.
-    target
-        The column to explain: of the data, of --pheno, of AnnData's obs; by default the phenotype of a .fam.
     out
         Folder for the results.
     fdr
         False discovery rate: the largest acceptable expected share of false features among those selected.
-    pheno
-        File with phenotypes, joined by sample id.
     covar
         File with covariates, joined by sample id. They enter the networks and are never selected.
     covariates
         Columns of the data that are covariates, separated by commas.
-    drop
-        Columns to leave out, separated by commas.
-    array
-        The matrix inside an NPZ file.
-    sample_id
-        The column of sample ids.
-    keep_matching
-        Go on with the samples that all files know.
-    missing
-        What to put in place of a missing value.
-    max_missing
-        Drop features with a larger share of missing values.
-    maf
-        Drop variants with a smaller minor allele frequency; 0.01 for genotype files by default.
-    prune
-        Drop features that correlate above this with an earlier one, which represents them; 0.95, say.
     task
         What the target is; auto takes text and few distinct whole numbers as classes.
     scheme
@@ -137,18 +106,9 @@ def inspect(
     data: Path,
     /,
     *,
-    target: str | None = None,
-    pheno: Path | None = None,
+    reading: Reading = AS_IT_IS,
     covar: Path | None = None,
     covariates: str = "",
-    drop: str = "",
-    array: str | None = None,
-    sample_id: SampleId = None,
-    keep_matching: bool = False,
-    missing: Literal["mean", "mode", "error"] = "mean",
-    max_missing: float = 0.2,
-    maf: float | None = None,
-    prune: float | None = None,
     scheme: Literal["simultaneous", "individual"] = "simultaneous",
     n_mirrors: str | None = None,
     n_repeats: int | None = None,
@@ -160,30 +120,10 @@ def inspect(
     ----------
     data
         The file, as for `select`.
-    target
-        The column to explain.
-    pheno
-        File with phenotypes, joined by sample id.
     covar
         File with covariates, joined by sample id.
     covariates
         Columns of the data that are covariates, separated by commas.
-    drop
-        Columns to leave out, separated by commas.
-    array
-        The matrix inside an NPZ file.
-    sample_id
-        The column of sample ids.
-    keep_matching
-        Go on with the samples that all files know.
-    missing
-        What to put in place of a missing value.
-    max_missing
-        Drop features with a larger share of missing values.
-    maf
-        Drop variants with a smaller minor allele frequency.
-    prune
-        Drop features that correlate above this with an earlier one.
     scheme
         One network with every feature mirrored, or one network per feature.
     n_mirrors
@@ -222,19 +162,10 @@ def report(folder: Path, /) -> None:
 
 def _request(options: dict[str, Any]) -> Request:
     """The options of a command as what the run needs."""
-    from neuralmirror.cleaning import Rules
-    from neuralmirror.datasets import Source
     from neuralmirror.runs import Request
 
-    for name in ("max_missing", "maf", "prune"):
-        value = options[name]
-        if value is not None and not 0 <= value <= 1:
-            raise ValueError(f"--{name.replace('_', '-')} must lie between 0 and 1, got {value:g}")
-    source = Source(
-        options["data"], options["target"], options["pheno"], options["covar"], _listed(options["covariates"]),
-        _listed(options["drop"]), options["array"], options["sample_id"], options["keep_matching"],
-    )  # fmt: skip
-    rules = Rules(options["missing"], options["max_missing"], options["maf"], options["prune"])
+    reading: Reading = options["reading"]
+    source = reading.source(options["data"], options["covar"], options["covariates"])
     passed = (
         "task", "scheme", "screen", "n_mirrors", "n_repeats", "offset", "steps", "device", "memory", "fdr",
     )  # fmt: skip
@@ -244,15 +175,11 @@ def _request(options: dict[str, Any]) -> Request:
     simulated = options.get("calibrate", 0)
     if simulated < 0:
         raise ValueError(f"--calibrate takes a number of simulated responses, got {simulated}; 20 is a fair start")
-    return Request(source, rules, parameters, not options.get("no_check", False), simulated, command)
+    return Request(source, reading.rules(), parameters, not options.get("no_check", False), simulated, command)
 
 
 def _number_or_word(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 # ---- on the terminal ----

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from neuralmirror._output import check_folder, results_folder, write_csv, write_json
+from neuralmirror.options import AS_IT_IS, Fdr, Out, Reading, listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,19 +20,10 @@ def compare(
     data: Path,
     /,
     *,
-    target: str | None = None,
+    reading: Reading = AS_IT_IS,
     methods: str = "",
-    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("comparison"),
-    fdr: Annotated[float, Parameter(name=["--fdr", "-q"])] = 0.1,
-    pheno: Path | None = None,
-    drop: str = "",
-    array: str | None = None,
-    sample_id: Annotated[str | None, Parameter(name="--id")] = None,
-    keep_matching: bool = False,
-    missing: Literal["mean", "mode", "error"] = "mean",
-    max_missing: float = 0.2,
-    maf: float | None = None,
-    prune: float | None = None,
+    out: Out = Path("comparison"),
+    fdr: Fdr = 0.1,
     seed: int = 0,
     force: bool = False,
     quiet: bool = False,
@@ -46,8 +36,6 @@ def compare(
     ----------
     data
         CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF (also .gz) or AnnData .h5ad.
-    target
-        The column to explain: of the data, of --pheno, of AnnData's obs; by default the phenotype of a .fam.
     methods
         Separated by commas, out of neural-mirror, gaussian-mirror, lasso-mirror, model-x, fixed-x, deeppink, bh, by
         and bh-marginal; by default neural-mirror, gaussian-mirror, model-x, deeppink and bh.
@@ -55,24 +43,6 @@ def compare(
         Folder for the results.
     fdr
         False discovery rate: the largest acceptable expected share of false features among those selected.
-    pheno
-        File with phenotypes, joined by sample id.
-    drop
-        Columns to leave out, separated by commas.
-    array
-        The matrix inside an NPZ file.
-    sample_id
-        The column of sample ids.
-    keep_matching
-        Go on with the samples that all files know.
-    missing
-        What to put in place of a missing value.
-    max_missing
-        Drop features with a larger share of missing values.
-    maf
-        Drop variants with a smaller minor allele frequency (0.01 for genotype files).
-    prune
-        Drop features that correlate above this with an earlier one.
     seed
         Fixes every draw.
     force
@@ -80,17 +50,12 @@ def compare(
     quiet
         Print nothing but errors.
     """
-    for option, share in (("max-missing", max_missing), ("maf", maf), ("prune", prune)):
-        if share is not None and not 0 <= share <= 1:
-            raise ValueError(f"--{option} must lie between 0 and 1, got {share:g}")
+    rules = reading.rules()
     check_folder(out, force)
     from neuralmirror import cleaning, comparison, datasets
 
-    source = datasets.Source(
-        data, target, pheno, drop=_listed(drop), array=array, sample_id=sample_id, keep_matching=keep_matching
-    )
-    wanted = _listed(methods) or comparison.USUAL
-    cleaned = cleaning.clean(datasets.load(source), cleaning.Rules(missing, max_missing, maf, prune))
+    wanted = listed(methods) or comparison.USUAL
+    cleaned = cleaning.clean(datasets.load(reading.source(data)), rules)
     result = comparison.compare(cleaned.x, cleaned.y, wanted, fdr=fdr, random_state=seed)
     result = comparison.Comparison(tuple(cleaned.names), result.entries)
     with results_folder(out, force) as folder:
@@ -170,7 +135,3 @@ def _rounded(result: Comparison) -> list[list[float | str]]:
 
 def _lower_case(rows: Any) -> list[list[Any]]:
     return [[str(cell).lower() if isinstance(cell, bool) else cell for cell in row] for row in rows]
-
-
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
