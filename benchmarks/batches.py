@@ -61,11 +61,13 @@ def fit_seconds(n, p, draws, settings, device):
         for seed, (x, y) in enumerate(samples):
             mirror(seed).fit(x, y)
 
-    repeats = seconds(lambda: separately(data[:1] * draws), device), seconds(
-        lambda: mirror(n_repeats=draws).fit(*data[0]), device
+    repeats = (
+        seconds(lambda: separately(data[:1] * draws), device),
+        seconds(lambda: mirror(n_repeats=draws).fit(*data[0]), device),
     )
-    replicates = seconds(lambda: separately(data), device), seconds(
-        lambda: fit_together([mirror(seed) for seed in range(draws)], data), device
+    replicates = (
+        seconds(lambda: separately(data), device),
+        seconds(lambda: fit_together([mirror(seed) for seed in range(draws)], data), device),
     )
     return repeats, replicates
 

@@ -11,10 +11,11 @@ Both train perceptrons of one hidden layer on X_-j and the pair (X_j, cZ_j) with
 from the same weights and on the same minibatches. The loop is timed on a few features and scaled up; that both reach
 the same weights is checked on these. The floor is the time of the products alone at the rate of a large one.
 
-The last line is about the product: the individual scheme starts all networks from a common one and takes a tenth of the
-steps (docs/decisions/7-common-start.md), on data with twice the rows.
+The last lines are about the product: the individual scheme starts all networks from a common one and takes a tenth of
+the steps (docs/decisions/7-common-start.md). With straight lines as sparse parts its perceptrons are believed, by
+default products of features leave them little to learn.
 
-Run: python benchmarks/individual.py [--device cuda] [-p 500] [--steps 60] [--sample 8] [--width 200]
+Run: python benchmarks/individual.py [--device cuda] [-p 500] [--steps 60] [--sample 8] [--width 200] [--fits 2000x500]
 """
 
 import argparse
@@ -101,6 +102,7 @@ def main():
     parser.add_argument("--width", type=int, default=200)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--sample", type=int, default=8, help="features on which the loop is timed")
+    parser.add_argument("--fits", nargs="*", default=["2000x500"], help="rows and features of whole fits")
     options = parser.parse_args()
     full = Recipe(steps=options.steps, shrinkage=1.6, adapt_power=0.5)
     short = replace(full, steps=options.steps // 5)
@@ -131,21 +133,21 @@ def main():
     reached = f"{flops / ours / 1e9:.0f} of {rate / 1e9:.0f} GFLOP/s"
     print(f"products: {reached}, {flops / rate / ours:.0%} of what a large one reaches")
     print(f"so {DEFAULT_STEPS} steps take {DEFAULT_STEPS * ours:.0f} s, the loop {DEFAULT_STEPS * theirs:.0f} s")
-    took, belief = whole_fit(options)
-    ratio = DEFAULT_STEPS * theirs / took
-    print(f"a whole fit, perceptrons believed at {belief:.2f}: {took:.1f} s, {ratio:.0f} times faster than that loop")
+    for n, p in (map(int, fit.split("x")) for fit in options.fits):
+        for skip in ("linear", "auto"):
+            took, belief = whole_fit(n, p, skip, options.device)
+            against = f", that loop {DEFAULT_STEPS * theirs / took:.0f} times as long" if p == options.p else ""
+            print(f"a whole fit of {n} x {p}, skip={skip!r}, belief {belief:.2f}: {took:.1f} s{against}", flush=True)
 
 
-def whole_fit(options):
+def whole_fit(n, p, skip, device):
     """Seconds of the individual scheme with sparse parts, judge and common start, and its belief.
 
-    Sparse parts are straight lines here, so that perceptrons have squares and products to learn.
+    Where sparse parts are straight lines, perceptrons have squares and products to learn.
     """
-    x, y, _ = Simulation(link="mixed", n=2 * options.n, p=options.p, k=24, h2=0.9).sample(0)
-    mirror = NeuralGaussianMirror(
-        scheme="individual", skip="linear", random_state=0, device=options.device, progress=False
-    )
-    return seconds(lambda: mirror.fit(x, y), options.device), float(mirror.beliefs_[0])
+    x, y, _ = Simulation(link="mixed", n=n, p=p, k=24, h2=0.9).sample(0)
+    mirror = NeuralGaussianMirror(scheme="individual", skip=skip, random_state=0, device=device, progress=False)
+    return seconds(lambda: mirror.fit(x, y), device), float(mirror.beliefs_[0])
 
 
 if __name__ == "__main__":
