@@ -5,10 +5,11 @@ Last answer (2 cores, x86-64; 6 draws, 300 steps): training 2.1 to 2.5, repeated
 at p = 50; 1.9, 1.3 and 1.1 at p = 200: whole fits are limited by the sparse part, which is fitted draw by draw. One
 H200, 12 draws and all 2,500 steps, p = 200: 8.2, 7.4 and 5.2, before lassos were recorded as graphs.
 
-Repeated draws are `n_repeats` of one data set, replicates are data sets of one shape (`fit_together`). Both are whole
-fits at the default settings but for the number of steps; `training` is the training of as many networks alone.
+Repeated draws are `n_repeats` of one data set, replicates are data sets of one shape: as one batch (`fit_together`),
+and on a CPU also as one process per core, which is how `trial` and `reproduce` run them there. All are whole fits;
+`training` is the training of as many networks alone. One by one a few are timed and scaled up.
 
-Run: python benchmarks/batches.py [--device cuda] [-p 50 200] [--draws 6] [--steps 300] [--jobs 2]
+Run: python benchmarks/batches.py [--device cuda] [-p 50 200] [--draws 6] [--alone 3] [--steps 2500] [--jobs 2]
 """
 
 import argparse
@@ -16,19 +17,21 @@ import argparse
 import numpy as np
 import torch
 from _clock import default_device, seconds
+from joblib import Parallel, delayed
 
 from neuralmirror import NeuralGaussianMirror
 from neuralmirror.designs import Simulation
 from neuralmirror.networks import Networks, initial_layers
 from neuralmirror.selectors import fit_together
 from neuralmirror.training import Inputs, Recipe, squared_loss, train
+from neuralmirror.trials import available_cores
 
 WIDTH = 200
 
 
-def training_seconds(n, p, draws, steps, device):
+def training_seconds(p, options):
     """One by one and together, for networks of 2p inputs each with data of its own."""
-    rng = np.random.default_rng(0)
+    rng, n, draws, device = np.random.default_rng(0), options.n, options.draws, options.device
     own = torch.from_numpy(rng.standard_normal((draws, n, 2 * p), dtype=np.float32)).to(device)
     groups = torch.arange(p, device=device).repeat_interleave(2)
     inputs = Inputs(torch.empty(n, 0, device=device), own, groups[:0], groups)
@@ -39,37 +42,49 @@ def training_seconds(n, p, draws, steps, device):
         torch.zeros(draws, WIDTH), layers, torch.empty(draws, 0, 1), torch.zeros(draws, 2 * p, 1), torch.relu,
     ).to(device)  # fmt: skip
     targets = (own[:, :, :10:2] * own[:, :, 2:12:2]).sum(dim=2, keepdim=True)
-    recipe = Recipe(steps=steps, shrinkage=1.6, adapt_power=0.5)
+    recipe = Recipe(steps=options.steps, shrinkage=1.6, adapt_power=0.5)
 
     def run(part):
         networks = start.select(part)
         train(networks, inputs.networks(part), targets[part], squared_loss, recipe, np.random.default_rng(0))
 
-    every = torch.arange(draws, device=device)
+    every = torch.arange(options.draws, device=device)
     run(every[:1])
-    return seconds(lambda: [run(part) for part in every.split(1)], device), seconds(lambda: run(every), device)
+    one = seconds(lambda: run(every[:1]), device, options.alone)
+    return one * options.draws, seconds(lambda: run(every), device)
 
 
-def fit_seconds(n, p, draws, settings, device):
-    """One by one and together, of repeated draws and of replicates."""
-    data = [Simulation(n=n, p=p, k=min(30, p // 4)).sample(seed)[:2] for seed in range(draws)]
+def mirror(options, seed=0, **changes):
+    settings = {"steps": options.steps, "n_jobs": options.jobs, "device": options.device, **changes}
+    return NeuralGaussianMirror(random_state=seed, progress=False, **settings)
 
-    def mirror(seed=0, **changes):
-        return NeuralGaussianMirror(random_state=seed, device=device, progress=False, **settings, **changes)
 
-    def separately(samples):
-        for seed, (x, y) in enumerate(samples):
-            mirror(seed).fit(x, y)
+def fit_seconds(p, options):
+    """Of fits one by one, and of each way to do them together."""
+    draws, data = options.draws, [sample(p, options, seed) for seed in range(options.draws)]
 
-    repeats = (
-        seconds(lambda: separately(data[:1] * draws), device),
-        seconds(lambda: mirror(n_repeats=draws).fit(*data[0]), device),
-    )
-    replicates = (
-        seconds(lambda: separately(data), device),
-        seconds(lambda: fit_together([mirror(seed) for seed in range(draws)], data), device),
-    )
-    return repeats, replicates
+    def separately():
+        for seed in range(options.alone):
+            mirror(options, seed).fit(*data[seed])
+
+    def on_the_cores(samples):
+        fits = (delayed(mirror(options, seed).fit)(*one) for seed, one in enumerate(samples))
+        Parallel(n_jobs=available_cores())(fits)
+
+    ways = {
+        "repeated draws": lambda: mirror(options, n_repeats=draws).fit(*data[0]),
+        "replicates": lambda: fit_together([mirror(options, seed) for seed in range(draws)], data),
+    }
+    if options.device == "cpu":
+        ways["on the cores"] = lambda: on_the_cores(data)
+        on_the_cores([sample(10, options, 0)] * available_cores())  # processes start
+    mirror(options, steps=10).fit(*data[0])  # libraries and devices wake up
+    alone = seconds(separately, options.device) / options.alone * draws
+    return alone, {name: seconds(way, options.device) for name, way in ways.items()}
+
+
+def sample(p, options, seed):
+    return Simulation(n=options.n, p=p, k=min(30, p // 4)).sample(seed)[:2]
 
 
 def main():
@@ -78,17 +93,20 @@ def main():
     parser.add_argument("-n", type=int, default=1000)
     parser.add_argument("-p", type=int, nargs="*", default=[50, 200])
     parser.add_argument("--draws", type=int, default=6)
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--jobs", type=int, default=None, help="threads of the sparse part")
+    parser.add_argument("--alone", type=int, default=3, help="fits timed one by one")
+    parser.add_argument("--steps", type=int, default=Recipe().steps)
+    parser.add_argument("--jobs", type=int, default=None, help="workers of the sparse part")
     options = parser.parse_args()
-    settings = {"steps": options.steps, "n_jobs": options.jobs}
     print(f"{'p':>6} {'':16} {'one by one':>11} {'together':>9} {'ratio':>6}")
+
+    def show(p, name, alone, together):
+        print(f"{p:>6} {name:16} {alone:>11.2f} {together:>9.2f} {alone / together:>6.1f}", flush=True)
+
     for p in options.p:
-        training = training_seconds(options.n, p, options.draws, options.steps, options.device)
-        repeats, replicates = fit_seconds(options.n, p, options.draws, settings, options.device)
-        for name, pair in (("training", training), ("repeated draws", repeats), ("replicates", replicates)):
-            alone, together = pair
-            print(f"{p:>6} {name:16} {alone:>11.2f} {together:>9.2f} {alone / together:>6.1f}", flush=True)
+        show(p, "training", *training_seconds(p, options))
+        alone, together = fit_seconds(p, options)
+        for name, took in together.items():
+            show(p, name, alone, took)
 
 
 if __name__ == "__main__":
