@@ -1,7 +1,6 @@
 """Judged ensembles: which rows a judge sees, how much is believed, and that all directions play one part."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -27,21 +26,25 @@ def starts_of(inputs, **shape):
     return lambda problems, member: ensembles.Networks.cat([one(problem, member) for problem in problems])
 
 
-def fit_ensembles(inputs, targets, members=3, recipe=SHORT, loss=training.squared_loss, starts=None, log=None):
-    """Train with one order of minibatches, by one recipe or several; `log` collects what each fit saw and returned."""
+def fit_ensembles(
+    inputs, targets, members=3, recipe=SHORT, shrinkages=None, loss=training.squared_loss, starts=None, log=None
+):
+    """Train with one order of minibatches, by one shrinkage or several; `log` collects what a fit saw and returned."""
 
-    def fit(recipe, networks, seen, row_weights):
+    def fit(networks, seen, row_weights, shrinkage):
         weights = None if row_weights is None else row_weights.expand(len(networks), -1)
         fitted, curve = train(
-            networks.to("cpu"), seen, targets, loss, recipe, np.random.default_rng(0), row_weights=weights
-        )
+            networks.to("cpu"), seen, targets, loss, recipe, np.random.default_rng(0), row_weights=weights,
+            shrinkage=shrinkage,
+        )  # fmt: skip
         if log is not None:
             log.append((fitted, seen, weights))
         return fitted, curve
 
-    fits = [partial(fit, one) for one in (recipe if isinstance(recipe, list) else [recipe])]
-    rng = np.random.default_rng(1)
-    return ensembles.fit_ensembles(starts or starts_of(inputs), fits, inputs, targets, loss, members, rng, members > 1)
+    return ensembles.fit_ensembles(
+        starts or starts_of(inputs), fit, shrinkages or [recipe.shrinkage], inputs, targets, loss, members,
+        np.random.default_rng(1), members > 1,
+    )  # fmt: skip
 
 
 def learnable(inputs, seed=5):
@@ -106,7 +109,7 @@ def test_members_are_fresh_networks_trained_on_all_rows(all_learned):
 
 def test_a_single_member_sees_all_rows_and_is_believed():
     inputs, log = simultaneous_inputs(p=3), []
-    (one,), _ = fit_ensembles(inputs, noise(inputs), members=1, recipe=[SHORT, LONG], log=log)
+    (one,), _ = fit_ensembles(inputs, noise(inputs), members=1, shrinkages=[0.3, 0.6], log=log)
     assert len(log) == 1
     assert log[0][2] is None
     assert one.beliefs.tolist() == [1.0]
@@ -202,32 +205,44 @@ def test_an_ensemble_is_its_skip_and_the_believed_mean_of_its_members(sizes, all
     )
 
 
-# ---- several ways ----
+# ---- several shrinkages ----
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
-def test_the_way_that_predicts_unseen_rows_best_is_taken(order):
-    """One recipe learns, the other does not move: whatever their order, every member learns by the first."""
-    recipes = [LONG, replace(LONG, learning_rate=1e-9)]
+def test_the_shrinkage_that_predicts_unseen_rows_best_is_taken(order):
+    """One judge learns, the other has no rows left: whatever their order, every member is shrunk as the first."""
+    shrinkages = [LONG.shrinkage, 1e6]
     inputs = simultaneous_inputs(n=200, p=3)
-    (one,), curve = fit_ensembles(inputs, learnable(inputs), members=2, recipe=[recipes[i] for i in order])
+    (one,), curve = fit_ensembles(
+        inputs, learnable(inputs), members=2, recipe=LONG, shrinkages=[shrinkages[i] for i in order]
+    )
     (same,), expected = fit_ensembles(inputs, learnable(inputs), members=2, recipe=LONG)
-    assert order[one.way] == 0
+    assert one.shrinkage == LONG.shrinkage
     torch.testing.assert_close(one.networks.own, same.networks.own)
     torch.testing.assert_close(curve, expected)
 
 
-def test_every_problem_takes_its_own_way(monkeypatch):
+def test_every_problem_takes_its_own_shrinkage(monkeypatch):
     """The first gains no more than its standard error, so that its judge stays alone."""
     inputs = simultaneous_inputs(p=3, m=3)
     gains = iter([np.array([1.0, 0.0, 2.0]), np.array([0.5, 1.0, 3.0])])
     errors, half = np.array([1.0, 0.1, 0.1]), np.full(3, 0.5)
     monkeypatch.setattr(ensembles, "judge", lambda *_: ensembles.Judgement(half, next(gains), errors))
-    recipes = [SHORT, replace(SHORT, shrinkage=0.5)]
-    parts, curve = fit_ensembles(inputs, noise(inputs).expand(3, -1, -1), recipe=recipes)
-    found = {int(i): (part.way, part.networks.bias.shape[1]) for part in parts for i in part.problems}
-    assert found == {0: (0, 12), 1: (1, 36), 2: (1, 36)}
+    parts, curve = fit_ensembles(inputs, noise(inputs).expand(3, -1, -1), shrinkages=[0.3, 0.5])
+    found = {int(i): (part.shrinkage, part.networks.bias.shape[1]) for part in parts for i in part.problems}
+    assert found == {0: (0.3, 12), 1: (0.5, 36), 2: (0.5, 36)}
     assert len(curve) == 3
+
+
+def test_judges_of_one_batch_are_those_of_several():
+    """Each shrinkage trains its judges as it would alone, every problem on its own data."""
+    inputs = simultaneous_inputs(n=60, p=3, m=2)
+    targets, shrinkages, log = torch.cat([noise(inputs), learnable(inputs)]), [0.3, 3.0], []
+    fit_ensembles(inputs, targets, shrinkages=shrinkages, log=log)
+    for place, shrinkage in enumerate(shrinkages):
+        alone = []
+        fit_ensembles(inputs, targets, shrinkages=[shrinkage], log=alone)
+        torch.testing.assert_close(log[0][0].own[2 * place : 2 * place + 2], alone[0][0].own)
 
 
 # ---- many problems ----

@@ -321,9 +321,11 @@ def test_networks_of_one_source_see_its_rows_and_targets():
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_a_source_is_a_repeated_data_set(early_stopping):
-    inputs, source = simultaneous_inputs(p=3, m=2), torch.tensor([1, 0, 1, 1])
-    targets = torch.cat([response(inputs, seed) for seed in (5, 6)])
+@pytest.mark.parametrize("source", [[1, 0, 1, 1], [0, 0, 0, 0]], ids=str)
+def test_a_source_is_a_repeated_data_set(source, early_stopping):
+    sets, source = max(source) + 1, torch.tensor(source)
+    inputs = simultaneous_inputs(p=3, m=sets)
+    targets = torch.cat([response(inputs, seed) for seed in range(sets)])
     networks = random_networks(m=4, shared=0, own=6, curve=True)
     weights = torch.ones(4, 40, dtype=torch.float64)
     weights[torch.arange(4), torch.arange(4)] = 0
@@ -334,6 +336,16 @@ def test_a_source_is_a_repeated_data_set(early_stopping):
     torch.testing.assert_close(curve, repeated)
 
 
+@pytest.mark.parametrize("given", [individual_inputs(p=3), simultaneous_inputs(p=3, m=3)], ids=["shared", "own"])
+def test_networks_of_one_batch_may_be_shrunk_differently(given):
+    networks, targets, amounts = started(given), response(given), [0.1, 0.8, 3.0]
+    together, _ = trained(networks, given, targets, shrinkage=torch.tensor(amounts, dtype=torch.float64))
+    for i, amount in enumerate(amounts):
+        alone, _ = trained(networks, given, targets, recipe=replace(SHORT, shrinkage=amount))
+        torch.testing.assert_close(together.own[i], alone.own[i])
+        torch.testing.assert_close(together.shared[:, i], alone.shared[:, i])
+
+
 @pytest.mark.parametrize("given", [individual_inputs(p=5), simultaneous_inputs(p=3, m=5)], ids=["shared", "own"])
 @pytest.mark.parametrize("common", [True, False])
 def test_networks_that_share_no_cache_are_trained_in_turn(given, common, monkeypatch):
@@ -342,6 +354,7 @@ def test_networks_that_share_no_cache_are_trained_in_turn(given, common, monkeyp
     weights, unit = torch.ones(5, 40, dtype=torch.float64), torch.arange(1.0, 6.0, dtype=torch.float64)
     weights[torch.arange(5), torch.arange(5)] = 0
     options, networks = {"row_weights": weights, "unit": unit, "early_stopping": True}, started(given)
+    options["shrinkage"] = unit / 5
     whole, curves = trained(networks, given, targets, **options)
     each = sum(4 * 8 * tensor.numel() for tensor in networks.parameters()) // 5
     for at_once in (1, 2):

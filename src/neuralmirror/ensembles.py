@@ -24,7 +24,7 @@ from neuralmirror.training import Inputs, Loss, perceptron_values, skip_values
 
 Floats = NDArray[np.float64]
 Starts = Callable[[NDArray[np.intp], int], Networks]  # problems and the number of a network to fresh networks
-Fit = Callable[[Networks, Inputs, Tensor | None], tuple[Networks, Tensor]]  # with row weights, to loss curves too
+Fit = Callable[[Networks, Inputs, Tensor | None, Tensor | None], tuple[Networks, Tensor]]  # see train
 
 BELIEFS = torch.linspace(0, 1, 21)
 LEAST_BELIEF = 1e-3  # always believed: enough to rank features on which the sparse part is silent
@@ -34,12 +34,12 @@ PARTS = 4  # one part of the rows in so many is held out from the judge
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The believed perceptrons of some problems, as one network for each, and which way of fitting they took."""
+    """The believed perceptrons of some problems, as one network for each, and how much they were shrunk."""
 
     problems: NDArray[np.intp]
     networks: Networks
     beliefs: Floats
-    way: int = 0
+    shrinkage: float
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Judgement:
 
 def fit_ensembles(
     starts: Starts,
-    fits: Sequence[Fit],
+    fit: Fit,
+    shrinkages: Sequence[float],
     inputs: Inputs,
     targets: Tensor,
     loss: Loss,
@@ -63,30 +64,30 @@ def fit_ensembles(
 ) -> tuple[list[Ensemble], Tensor]:
     """The believed perceptrons of every problem, and the loss curves of the judges.
 
-    Every way of fitting sends a judge; the best one's way is taken, and where it has learned something, `members`
-    networks are trained so on all rows. Without judges one network is fitted in the first way and believed.
+    Every shrinkage sends a judge; the best one's is taken, and where it has learned something, `members` networks are
+    trained with it on all rows. Without judges one network is fitted with the first and believed.
     """
     problems = np.arange(len(targets))
     if not judged:
-        networks, curve = fits[0](starts(problems, 0), inputs, None)
-        return [Ensemble(problems, networks, np.ones(len(problems)))], curve
+        networks, curve = fit(starts(problems, 0), inputs, None, None)
+        return [Ensemble(problems, networks, np.ones(len(problems)), shrinkages[0])], curve
     kept = part_kept(targets, rng)
-    judges, curves = zip(*(fit(starts(problems, 0), inputs, kept[None]) for fit in fits), strict=True)
+    judges, curves = train_judges(starts, fit, shrinkages, inputs, problems, kept)
     judgements = [judge(networks, inputs, targets, loss, kept) for networks in judges]
-    ways = np.argmax([judgement.gain for judgement in judgements], axis=0)  # (problems,)
+    best = np.argmax([judgement.gain for judgement in judgements], axis=0)  # (problems,)
     ensembles = []
-    for way, judgement in enumerate(judgements):
+    for number, (judgement, shrinkage) in enumerate(zip(judgements, shrinkages, strict=True)):
         learned = judgement.gain > EVIDENCE * judgement.error
-        alone, more = problems[(ways == way) & ~learned], problems[(ways == way) & learned]
+        alone, more = problems[(best == number) & ~learned], problems[(best == number) & learned]
         if len(alone):
-            networks = judges[way].select(torch.from_numpy(alone))
+            networks = judges[number].select(torch.from_numpy(alone))
             nothing = np.zeros(len(alone))
-            ensembles.append(Ensemble(alone, scaled(networks, nothing + LEAST_BELIEF), nothing, way))
+            ensembles.append(Ensemble(alone, scaled(networks, nothing + LEAST_BELIEF), nothing, shrinkage))
         if len(more):
-            networks = train_members(starts, fits[way], inputs, more, members)
+            networks = train_members(starts, fit, shrinkage, inputs, more, members)
             belief = judgement.belief[more]
-            ensembles.append(Ensemble(more, scaled(networks, belief), belief, way))
-    return ensembles, torch.stack([curves[way][i] for i, way in enumerate(ways)])
+            ensembles.append(Ensemble(more, scaled(networks, belief), belief, shrinkage))
+    return ensembles, torch.stack([curves[number][i] for i, number in enumerate(best)])
 
 
 def part_kept(targets: Tensor, rng: np.random.Generator) -> Tensor:
@@ -112,12 +113,30 @@ def losses_by_belief(networks: Networks, inputs: Inputs, targets: Tensor, loss: 
     return torch.stack([loss(skip + float(belief) * perceptron, wanted) for belief in BELIEFS], dim=1)
 
 
-def train_members(starts: Starts, fit: Fit, inputs: Inputs, problems: NDArray[np.intp], members: int) -> Networks:
+def train_judges(
+    starts: Starts, fit: Fit, shrinkages: Sequence[float], inputs: Inputs, problems: NDArray[np.intp], kept: Tensor
+) -> tuple[Sequence[Networks], Sequence[Tensor]]:
+    """A network of every problem and its loss curve for each shrinkage, on the rows that are kept, as one batch."""
+    fresh = Networks.cat([starts(problems, 0)] * len(shrinkages))
+    each = kept.new_tensor(shrinkages).repeat_interleave(len(problems))
+    networks, curves = fit(fresh, several(inputs, problems, len(shrinkages)), kept[None], each)
+    parts = torch.arange(len(networks)).split(len(problems))
+    return [networks.select(part) for part in parts], curves.split(len(problems))
+
+
+def train_members(
+    starts: Starts, fit: Fit, shrinkage: float, inputs: Inputs, problems: NDArray[np.intp], members: int
+) -> Networks:
     """The mean of `members` networks trained on all rows, as one network for each problem."""
     fresh = Networks.cat([starts(problems, member) for member in range(1, members + 1)])
-    source = torch.from_numpy(problems).to(inputs.own.device).repeat(members)
-    networks, _ = fit(fresh, replace(inputs, source=source), None)
-    return scaled(networks, np.full(len(source), 1 / members)).joined(members)
+    each = fresh.bias.new_full((len(fresh),), shrinkage)
+    networks, _ = fit(fresh, several(inputs, problems, members), None, each)
+    return scaled(networks, np.full(len(fresh), 1 / members)).joined(members)
+
+
+def several(inputs: Inputs, problems: NDArray[np.intp], times: int) -> Inputs:
+    """What some problems see, for so many networks of each."""
+    return replace(inputs, source=torch.from_numpy(problems).to(inputs.own.device).repeat(times))
 
 
 def scaled(networks: Networks, factor: Floats) -> Networks:

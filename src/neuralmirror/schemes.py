@@ -102,7 +102,7 @@ def simultaneous(
     p, each = directions[0].shape[1:]
     strengths, beliefs, shrinkages = np.empty((len(problems), p, each)), *np.empty((2, len(problems)))
     for part in ensembles:
-        shrinkages[part.problems] = _ways(settings)[part.way].recipe.shrinkage
+        shrinkages[part.problems] = part.shrinkage
         found = settings.importance(part.networks, inputs.shared, inputs.own[part.problems])[:, : p * each]
         strengths[part.problems] = as_array(found.unflatten(1, (p, each)))
         beliefs[part.problems] = part.beliefs
@@ -122,14 +122,17 @@ def _trained(
 ) -> tuple[list[Ensemble], Tensor]:
     """The believed perceptrons of several problems, and the loss curves of their judges."""
     targets = as_tensor(np.stack([choice.problem.codes() for choice in choices]), settings)  # (d, n, q)
-    loss = _loss(choices[0].problem)
+    loss, judged = _loss(choices[0].problem), settings.n_networks > 1
+    shrinkages = SHRINKAGES if judged and settings.choose_shrinkage else (settings.recipe.shrinkage,)
+    settled = replace(settings, choose_shrinkage=settings.choose_shrinkage and not judged)
 
-    def fit(way: Settings, networks: Networks, seen: Inputs, weights: Tensor | None) -> tuple[Networks, Tensor]:
-        return fit_networks(networks, seen, targets, loss, way, seeds[0], weights, tick)
+    def fit(
+        networks: Networks, seen: Inputs, weights: Tensor | None, shrinkage: Tensor | None
+    ) -> tuple[Networks, Tensor]:
+        return fit_networks(networks, seen, targets, loss, settled, seeds[0], weights, shrinkage, tick)
 
-    fits = [partial(fit, way) for way in _ways(settings)]
     rng = np.random.default_rng([*seeds[0], 1])
-    return fit_ensembles(starts, fits, inputs, targets, loss, members, rng, judged=settings.n_networks > 1)
+    return fit_ensembles(starts, fit, shrinkages, inputs, targets, loss, members, rng, judged)
 
 
 @dataclass(frozen=True)
@@ -242,6 +245,7 @@ def fit_networks(
     settings: Settings,
     seed: Seed,
     row_weights: Tensor | None = None,
+    shrinkage: Tensor | None = None,
     tick: Tick | None = None,
 ) -> tuple[Networks, Tensor]:
     """Train a batch, with the shrinkage chosen and the weights stopped by held-out loss where asked for.
@@ -259,7 +263,7 @@ def fit_networks(
     ) -> tuple[Networks, Tensor]:
         return train(
             start, inputs, targets, loss, recipe, np.random.default_rng(seed), row_weights=weights, unit=unit,
-            early_stopping=settings.early_stopping, tick=tick,
+            shrinkage=shrinkage, early_stopping=settings.early_stopping, tick=tick,
         )  # fmt: skip
 
     recipe = settings.recipe
@@ -315,14 +319,6 @@ def _sparse_part(
     return choice, lasso.Skip(nothing, nothing, np.zeros(nothing.shape[1]))
 
 
-def _ways(settings: Settings) -> list[Settings]:
-    """The settings to choose from by what a first network predicts on unseen rows."""
-    if not settings.choose_shrinkage or settings.n_networks == 1:
-        return [settings]
-    recipes = [replace(settings.recipe, shrinkage=strength) for strength in SHRINKAGES]
-    return [replace(settings, recipe=recipe, choose_shrinkage=False) for recipe in recipes]
-
-
 @dataclass(frozen=True)
 class Common:
     """What individual networks have in common: how far they are believed, how they are trained, and their start."""
@@ -353,7 +349,8 @@ def _common_start(
     starts = simultaneous_starts([generators], [seed], [skip], settings)
     (found,), curve = _trained([choice], inputs, starts, [seed], whole, 1, tick)
     belief, pairs = float(found.beliefs[0]), strongest_pairs(skip, directions.shape[2])
-    settled = replace(settings, recipe=_ways(settings)[found.way].recipe, choose_shrinkage=False)
+    recipe = replace(settings.recipe, shrinkage=found.shrinkage)
+    settled = replace(settings, recipe=recipe, choose_shrinkage=False)
     if belief == 0 or settings.recipe.coordinates == "pair":
         return Common(belief, settled, as_array(curve), pairs=pairs)
     steps = max(1, round(FINE_TUNING * settings.recipe.steps))

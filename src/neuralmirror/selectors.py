@@ -293,7 +293,7 @@ class NeuralGaussianMirror(ControlledSelector):
 
     def _work(self, problem: Problem, settings: Settings) -> int:
         """Training steps that `fit` will take, for the progress bar."""
-        rounds = 3.0 if self.n_networks > 1 else 1.0  # two judges, then the networks that are believed
+        rounds = 2.0 if self.n_networks > 1 else 1.0  # the judges, then the networks that are believed
         if self.scheme == "individual":
             share = FINE_TUNING if self.n_networks > 1 else 1.0
             rounds = self.n_repeats * (rounds * (share < 1) + share * chunk_count(problem, settings))

@@ -73,7 +73,11 @@ class Inputs:
     def each(self, values: Tensor, index: Tensor) -> Tensor:
         """Some rows of values (d, n, ·), for each network."""
         chosen = values.index_select(1, index)
-        return chosen if self.source is None else chosen.index_select(0, self.source)
+        if self.source is None:
+            return chosen
+        if len(values) == 1:  # nothing to copy
+            return chosen.expand(len(self.source), -1, -1)
+        return chosen.index_select(0, self.source)
 
 
 def squared_loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -148,6 +152,7 @@ def train(
     *,
     row_weights: Tensor | None = None,
     unit: Tensor | None = None,
+    shrinkage: Tensor | None = None,
     early_stopping: bool = False,
     tick: Tick | None = None,
 ) -> tuple[Networks, Tensor]:
@@ -155,10 +160,10 @@ def train(
 
     Rows of weight 0 in `row_weights` (m, n) are held out of a network's training; with `early_stopping` its weights
     are those of its best held-out loss. `unit` (m,) is the size of what a perceptron has to predict: it learns in that
-    unit and is returned in the unit of the targets.
+    unit and is returned in the unit of the targets. `shrinkage` (m,) is each network's own where they differ.
     """
     batches = torch.from_numpy(minibatches(targets.shape[1], recipe, rng)).to(targets.device)
-    task, at_once = _Task(networks, inputs, targets, row_weights, unit), networks_at_once(networks)
+    task, at_once = _Task(networks, inputs, targets, row_weights, unit, shrinkage), networks_at_once(networks)
     if at_once >= len(networks):
         return _run(_Step(task, loss, recipe), batches, early_stopping, tick)
     parts = torch.arange(len(networks), device=targets.device).split(at_once)
@@ -208,13 +213,14 @@ def _one_call_in(tick: Tick, several: int) -> Tick:
 
 @dataclass(frozen=True)
 class _Task:
-    """Networks with what they see, what they are to predict, and in which unit."""
+    """Networks with what they see, what they are to predict and in which unit, and how each is shrunk."""
 
     networks: Networks
     inputs: Inputs
     targets: Tensor
     row_weights: Tensor | None
     unit: Tensor | None
+    shrinkage: Tensor | None
 
     def part(self, index: Tensor) -> _Task:
         """The task of some of the networks."""
@@ -223,8 +229,7 @@ class _Task:
             self.networks.select(index),
             self.inputs.networks(index),
             self.targets if common else self.targets[index],
-            None if self.row_weights is None else self.row_weights[index],
-            None if self.unit is None else self.unit[index],
+            *(None if each is None else each[index] for each in (self.row_weights, self.unit, self.shrinkage)),
         )
 
 
@@ -240,6 +245,7 @@ class _Step:
         self.rate = targets.new_tensor(recipe.learning_rate)
         self.losses = targets.new_zeros(len(networks))
         self.unit = targets.new_ones(len(networks), 1, 1) if task.unit is None else task.unit[:, None, None]
+        self.shrinkage = self.losses + recipe.shrinkage if task.shrinkage is None else task.shrinkage
         self.weights = equal_weights(networks, inputs)
         with torch.no_grad():
             self.skip = skip_values(networks, inputs)  # (m, n, q)
@@ -263,7 +269,7 @@ class _Step:
             self.adam.step(gradients, self.rate)
             self.losses.copy_(losses)
             if self.recipe.shrinkage:
-                shrink(networks, self.rate * self.recipe.shrinkage, self.weights)
+                shrink(networks, self.rate * self.shrinkage, self.weights)
             if inputs.held is not None:
                 own = torch.arange(len(networks), device=rows.device)
                 networks.shared.index_put_((inputs.held, own), self.rate.new_zeros(()))  # `= 0` no graph can record
@@ -299,10 +305,11 @@ class Adam:
 
 
 def shrink(networks: Networks, amount: Tensor, weights: tuple[Tensor, Tensor]) -> None:
-    """Shrink each first-layer row by amount times its group weight."""
-    for rows, weight in zip((networks.shared, networks.own), weights, strict=True):
-        if len(rows):  # simultaneous mirrors share nothing
-            shrink_rows(rows, amount * weight)
+    """Shrink each first-layer row by its network's amount (m,) times its group weight."""
+    shared, own = weights
+    if len(networks.shared):  # simultaneous mirrors share nothing
+        shrink_rows(networks.shared, amount * shared)
+    shrink_rows(networks.own, amount[:, None] * own)
 
 
 def skip_values(networks: Networks, inputs: Inputs) -> Tensor:
