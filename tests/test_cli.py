@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 from importlib import import_module
@@ -41,17 +40,6 @@ def test_help_lists_every_command():
     assert (code, err) == (0, "")
     for name in cli.COMMANDS:
         assert re.search(rf"\b{name}\b", out)
-
-
-def test_help_answers_before_anything_heavy_loads():
-    """Under 0.3 s of processor time, the interpreter's own start included: the best of three runs."""
-    seconds = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert run("--help")[0] == 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(seconds) < 0.3
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
