@@ -1,9 +1,10 @@
 """How much faster are repeated draws and replicates as one batch than one by one?
 
 Goal: 5 times on a GPU, 1.5 times on 2 cores.
-Last answer (2 cores, x86-64; 6 draws, 300 steps): training 2.1 to 2.5, repeated draws 1.3 to 1.5, replicates 1.0 to 1.9
-at p = 50; 1.9, 1.3 and 1.1 at p = 200: whole fits are limited by the sparse part, which is fitted draw by draw. One
-H200, 12 draws and all 2,500 steps, p = 200: 8.2, 7.4 and 5.2, before lassos were recorded as graphs.
+Last answer (2 cores, x86-64): training 2.5 times, repeated draws 1.3, replicates 1.5 as one batch and 1.8 on the cores
+at p = 50; 1.2, 1.1, 1.1 and 1.6 at p = 200. Batches of whole fits are limited by products, which more networks do not
+speed up, and by the sparse part, which is fitted draw by draw. One H200, p = 200: 12 draws 8.1 to 8.4, 5.2 to 6.0 and
+3.2 to 4.3; 50 replicates 7.5.
 
 Repeated draws are `n_repeats` of one data set, replicates are data sets of one shape: as one batch (`fit_together`),
 and on a CPU also as one process per core, which is how `trial` and `reproduce` run them there. All are whole fits;
@@ -64,20 +65,20 @@ def fit_seconds(p, options):
     draws, data = options.draws, [sample(p, options, seed) for seed in range(options.draws)]
 
     def separately():
-        for seed in range(options.alone):
-            mirror(options, seed).fit(*data[seed])
+        for seed, (x, y) in enumerate(data[: options.alone]):
+            mirror(options, seed).fit(x, y)
 
-    def on_the_cores(samples):
-        fits = (delayed(mirror(options, seed).fit)(*one) for seed, one in enumerate(samples))
-        Parallel(n_jobs=available_cores())(fits)
+    def on_the_cores():
+        cores(delayed(mirror(options, seed).fit)(*one) for seed, one in enumerate(data))
 
     ways = {
         "repeated draws": lambda: mirror(options, n_repeats=draws).fit(*data[0]),
         "replicates": lambda: fit_together([mirror(options, seed) for seed in range(draws)], data),
     }
     if options.device == "cpu":
-        ways["on the cores"] = lambda: on_the_cores(data)
-        on_the_cores([sample(10, options, 0)] * available_cores())  # processes start
+        ways["on the cores"] = on_the_cores
+        cores = Parallel(n_jobs=available_cores())
+        cores([delayed(mirror)(options)] * available_cores())  # processes start
     mirror(options, steps=10).fit(*data[0])  # libraries and devices wake up
     alone = seconds(separately, options.device) / options.alone * draws
     return alone, {name: seconds(way, options.device) for name, way in ways.items()}
@@ -97,6 +98,7 @@ def main():
     parser.add_argument("--steps", type=int, default=Recipe().steps)
     parser.add_argument("--jobs", type=int, default=None, help="workers of the sparse part")
     options = parser.parse_args()
+    options.alone = min(options.alone, options.draws)
     print(f"{'p':>6} {'':16} {'one by one':>11} {'together':>9} {'ratio':>6}")
 
     def show(p, name, alone, together):

@@ -1,7 +1,7 @@
 """How long does a fit at the default settings take, and how much memory?
 
 Goal on 2 cores, n = 1000: p = 500 within 30 s, p = 2000 within 120 s, below 2 GB.
-Last answer (2 cores, x86-64, nothing else running): 16 to 20 s and 0.5 GB at p = 500, 43 to 47 s and 0.8 GB at p =
+Last answer (2 cores, x86-64, nothing else running): 16 to 20 s and 0.5 GB at p = 500, 40 to 47 s and 0.8 GB at p =
 2000.
 Run: python benchmarks/default.py [p ...]
 """
