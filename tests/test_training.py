@@ -338,8 +338,9 @@ def test_a_source_is_a_repeated_data_set(source, early_stopping):
 
 @pytest.mark.parametrize("given", [individual_inputs(p=3), simultaneous_inputs(p=3, m=3)], ids=["shared", "own"])
 def test_networks_of_one_batch_may_be_shrunk_differently(given):
-    networks, targets, amounts = started(given), response(given), [0.1, 0.8, 3.0]
-    together, _ = trained(networks, given, targets, shrinkage=torch.tensor(amounts, dtype=torch.float64))
+    networks, targets, amounts = started(given), response(given), [0.0, 0.8, 3.0]
+    each = torch.tensor(amounts, dtype=torch.float64)
+    together, _ = trained(networks, given, targets, recipe=replace(SHORT, shrinkage=0.0), shrinkage=each)
     for i, amount in enumerate(amounts):
         alone, _ = trained(networks, given, targets, recipe=replace(SHORT, shrinkage=amount))
         torch.testing.assert_close(together.own[i], alone.own[i])

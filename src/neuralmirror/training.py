@@ -245,7 +245,9 @@ class _Step:
         self.rate = targets.new_tensor(recipe.learning_rate)
         self.losses = targets.new_zeros(len(networks))
         self.unit = targets.new_ones(len(networks), 1, 1) if task.unit is None else task.unit[:, None, None]
-        self.shrinkage = self.losses + recipe.shrinkage if task.shrinkage is None else task.shrinkage
+        common = targets.new_full((len(networks),), recipe.shrinkage)
+        self.shrinkage = common if task.shrinkage is None else task.shrinkage
+        self.shrinks = bool(self.shrinkage.any())
         self.weights = equal_weights(networks, inputs)
         with torch.no_grad():
             self.skip = skip_values(networks, inputs)  # (m, n, q)
@@ -268,7 +270,7 @@ class _Step:
         with torch.no_grad():
             self.adam.step(gradients, self.rate)
             self.losses.copy_(losses)
-            if self.recipe.shrinkage:
+            if self.shrinks:
                 shrink(networks, self.rate * self.shrinkage, self.weights)
             if inputs.held is not None:
                 own = torch.arange(len(networks), device=rows.device)
