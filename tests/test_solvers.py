@@ -70,7 +70,9 @@ def test_batches_of_all_shapes_and_noises_equal_a_slow_and_exact_solver():
         np.testing.assert_allclose(fit.coefficients, exact.coef_ * one.weights, atol=1e-5)
 
 
-def test_tasks_of_several_widths_share_a_batch(monkeypatch):
+@pytest.mark.parametrize(("limit", "sizes"), [(0, [1, 3]), (10**6, [4])])
+def test_tasks_of_several_widths_share_a_batch(monkeypatch, limit, sizes):
+    """Of nearly one width always; of any where numbers are so few that launches take longer."""
     tasks = [task(seed, d=d) for seed, d in enumerate((8, 11, 9, 300))]
     batches, solve = [], solvers.proximal_gradient
 
@@ -79,8 +81,9 @@ def test_tasks_of_several_widths_share_a_batch(monkeypatch):
         return solve(some, device)
 
     monkeypatch.setattr(solvers, "proximal_gradient", counted)
+    monkeypatch.setattr(solvers, "RECORDED", limit)
     together = solvers.as_batches(tasks, "cpu")
-    assert sorted(batches) == [1, 3]
+    assert sorted(batches) == sizes
     for one, fit in zip(tasks, together, strict=True):
         (alone,) = solve([one], "cpu")
         assert fit.coefficients.shape == one.weights.shape

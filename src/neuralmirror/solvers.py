@@ -22,7 +22,7 @@ from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold
 from torch import Tensor
 
-from neuralmirror.proximal import curvatures, folded_lassos
+from neuralmirror.proximal import RECORDED, curvatures, folded_lassos
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -33,7 +33,7 @@ TURNS = (1.0, 0.1, 0.01, 0.001)  # where its parts end, as shares of the smalles
 FLAT = 1.02  # how near to its minimum the error must still be at the end of a part to follow the next
 TOLERANCE = 1e-3  # of coordinate descent: the duality gap as a share of ‖y‖²
 THREADS = 8  # that prepare tasks side by side
-WIDTHS = 256  # columns by which tasks of one batch may differ
+WIDTHS = 256  # columns by which tasks of a large batch may differ
 COPIES = 8  # of the coefficients along a path that a batch holds at once
 
 
@@ -120,21 +120,28 @@ def _errors(part: LassoCV) -> Floats:
 def as_batches(tasks: Sequence[Task], device: str) -> list[Fit]:
     """Tasks of about one shape together, narrower ones filled up with empty columns, as many as fit in memory."""
     fits: dict[int, Fit] = {}
-    for kind in {_kind(task) for task in tasks}:
-        alike = [i for i, task in enumerate(tasks) if _kind(task) == kind]
-        width = max(tasks[i].columns.shape[1] for i in alike)
-        size = _batch_size((kind[0], width), device)
-        for start in range(0, len(alike), size):
-            batch = alike[start : start + size]
-            fits |= zip(batch, proximal_gradient([_widened(tasks[i], width) for i in batch], device), strict=True)
+    for batch in alike([task.columns.shape for task in tasks], device):
+        width = max(tasks[i].columns.shape[1] for i in batch)
+        fits |= zip(batch, proximal_gradient([_widened(tasks[i], width) for i in batch], device), strict=True)
     return [
         replace(fits[i], coefficients=fits[i].coefficients[: task.columns.shape[1]]) for i, task in enumerate(tasks)
     ]
 
 
-def _kind(task: Task) -> tuple[int, int]:
-    n, d = task.columns.shape
-    return n, -(-d // WIDTHS)
+def alike(shapes: Sequence[tuple[int, ...]], device: str) -> list[list[int]]:
+    """Which tasks of shapes (n, d) go together: those of nearly one width, and of any where launches are the limit."""
+    batches, waiting = [], sorted(range(len(shapes)), key=lambda i: shapes[i], reverse=True)
+    while waiting:
+        n, width = shapes[waiting[0]]
+        few = RECORDED // (width * PENALTIES * (FOLDS.n_splits + 1))
+        near = [
+            i
+            for place, i in enumerate(waiting)
+            if shapes[i][0] == n and (place < few or width - shapes[i][1] <= WIDTHS)
+        ]
+        batches.append(near[: _batch_size((n, width), device)])
+        waiting = [i for i in waiting if i not in batches[-1]]
+    return batches
 
 
 def _widened(task: Task, width: int) -> Task:
