@@ -295,7 +295,7 @@ def test_fields_see_the_slopes_of_products(outputs):
 # ---- in the schemes and in the selector ----
 
 
-@pytest.mark.parametrize("scheme", [lambda q, s: simultaneous([q], [SEED], s), lambda q, s: individual(q, SEED, s)])
+@pytest.mark.parametrize("scheme", [lambda q, s: simultaneous([q], [SEED], s)[0], lambda q, s: individual(q, SEED, s)])
 def test_features_of_a_product_have_strength_without_a_perceptron(scheme, monkeypatch):
     monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)  # no perceptron is believed
     q = product_problem()
@@ -312,10 +312,10 @@ def test_problems_with_and_without_products_share_a_batch():
     other = replace(one, y=standardised(one.x[:, 0] + np.random.default_rng(6).standard_normal(400)))
     settings = replace(QUICK, products=True)
     together = simultaneous([one, other], [SEED, SEED], settings)
-    assert together.choices["products"][1] == "0" != together.choices["products"][0]
-    for i, q in enumerate((one, other)):
-        alone = simultaneous([q], [SEED], settings)
-        np.testing.assert_allclose(together.strengths[i], alone.strengths[0], rtol=1e-3, atol=1e-5)
+    assert together[1].choices["products"] == ["0"] != together[0].choices["products"]
+    for q, draw in zip((one, other), together, strict=True):
+        (alone,) = simultaneous([q], [SEED], settings)
+        np.testing.assert_allclose(draw.strengths, alone.strengths, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")

@@ -20,6 +20,7 @@ class Problem:
     covariates: Floats  # (n, c)
     classes: int = 0  # 0: regression
     unexplained: float = 1.0  # share of the response's variance that a sparse fit of X is known to leave
+    n_mirrors: int = 1  # K, noises per feature
 
     def rows(self, index: NDArray[np.intp]) -> Problem:
         """The same problem on some of its rows, standardised anew."""

@@ -34,6 +34,7 @@ from neuralmirror.starts import (
     chunk_count,
     individual_inputs,
     individual_starts,
+    most_directions,
     simultaneous_inputs,
     simultaneous_starts,
 )  # fmt: skip
@@ -67,11 +68,6 @@ class Outcome:
     curve: Floats
     choices: dict[str, list[str]]
 
-    def draw(self, i: int) -> Outcome:
-        """The i-th draw alone."""
-        choices = {name: values[i : i + 1] for name, values in self.choices.items()}
-        return Outcome(self.strengths[i : i + 1], self.scales[i : i + 1], self.curve[i : i + 1], choices)
-
     @classmethod
     def join(cls, outcomes: Sequence[Outcome]) -> Outcome:
         """Several draws as one outcome."""
@@ -84,7 +80,7 @@ class Outcome:
 
 def simultaneous(
     problems: Sequence[Problem], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
-) -> Outcome:
+) -> list[Outcome]:
     """Algorithm 2 for several problems of one shape, each with its seed, their networks trained as one batch.
 
     Repeated draws of the noise are one problem under several seeds.
@@ -97,18 +93,17 @@ def simultaneous(
     parts = [partial(_sparse_part, q, d, settings) for q, d in zip(problems, directions, strict=True)]
     choices, skips = zip(*solve_all(parts, settings), strict=True)
     inputs = simultaneous_inputs(problems, directions, settings)
-    starts = simultaneous_starts(generators, seeds, skips, settings)
+    starts = simultaneous_starts(problems, generators, seeds, skips, settings)
     ensembles, curve = _trained(choices, inputs, starts, seeds, settings, settings.n_networks, tick)
-    p, each = directions[0].shape[1:]
-    strengths, beliefs, shrinkages = np.empty((len(problems), p, each)), *np.empty((2, len(problems)))
+    p, outcomes = problems[0].x.shape[1], {}
     for part in ensembles:
-        shrinkages[part.problems] = part.shrinkage
-        found = settings.importance(part.networks, inputs.shared, inputs.own[part.problems])[:, : p * each]
-        strengths[part.problems] = as_array(found.unflatten(1, (p, each)))
-        beliefs[part.problems] = part.beliefs
-    strengths = in_units(strengths, np.stack(scales), settings)
-    described = _described(choices, beliefs, shrinkages, [len(skip.pairs) for skip in skips])
-    return Outcome(strengths, np.stack(scales), as_array(curve), described)
+        found = as_array(settings.importance(part.networks, inputs.shared, inputs.own[part.problems]))
+        strengths = found[:, : p * most_directions(problems)].reshape(len(found), p, -1)
+        for i, belief, values in zip(part.problems, part.beliefs, strengths, strict=True):
+            own = in_units(values[None, :, : problems[i].n_mirrors + 1], scales[i][None], settings)
+            described = _described(choices[i], belief, part.shrinkage, len(skips[i].pairs))
+            outcomes[i] = Outcome(own, scales[i][None], as_array(curve[i])[None], described)
+    return [outcomes[i] for i in range(len(problems))]
 
 
 def _trained(
@@ -181,7 +176,7 @@ def individual(
     if belief > 0:
         curve = np.concatenate([chunk.curves for chunk in chunks]).mean(axis=0, keepdims=True)
     strengths = in_units(strengths, scales[None], settings)
-    described = _described([choice], np.array([belief]), np.array([settings.recipe.shrinkage]), [len(common.pairs)])
+    described = _described(choice, belief, settings.recipe.shrinkage, len(common.pairs))
     return Outcome(strengths, scales[None], curve, described)
 
 
@@ -216,8 +211,8 @@ def scaled_noise(
     problem: Problem, generators: list[np.random.Generator], settings: Settings
 ) -> tuple[Floats, Floats]:
     """c_jZ_j^1..K (n, p, K) and the scales c (p,)."""
-    z: Floats = mirrors.draw_noise(generators, len(problem.x), settings.n_mirrors).astype(float, order="C")
-    if not settings.n_mirrors:  # a ranking without mirrors
+    z: Floats = mirrors.draw_noise(generators, len(problem.x), problem.n_mirrors).astype(float, order="C")
+    if not problem.n_mirrors:  # a ranking without mirrors
         return z, np.zeros(z.shape[1])
     rule = settings.scale
     if rule is mirrors.correlation_scales:
@@ -346,7 +341,7 @@ def _common_start(
     fixed = replace(whole, transform="standard", degree=choice.degree)
     ((_, skip),) = solve_all([partial(_sparse_part, choice.problem, directions, fixed)], settings)
     inputs = simultaneous_inputs([choice.problem], [directions], settings)
-    starts = simultaneous_starts([generators], [seed], [skip], settings)
+    starts = simultaneous_starts([choice.problem], [generators], [seed], [skip], settings)
     (found,), curve = _trained([choice], inputs, starts, [seed], whole, 1, tick)
     belief, pairs = float(found.beliefs[0]), strongest_pairs(skip, directions.shape[2])
     recipe = replace(settings.recipe, shrinkage=found.shrinkage)
@@ -358,15 +353,13 @@ def _common_start(
     return Common(belief, short, as_array(curve), scaled(found.networks, 1 / found.beliefs), pairs)
 
 
-def _described(
-    choices: Sequence[lasso.Choice], beliefs: Floats, shrinkages: Floats, products: Sequence[int]
-) -> dict[str, list[str]]:
+def _described(choice: lasso.Choice, belief: float, shrinkage: float, products: int) -> dict[str, list[str]]:
     return {
-        "products": [str(count) for count in products],
-        "transform": [choice.transform for choice in choices],
-        "degree": [str(choice.degree) for choice in choices],
-        "belief": [f"{belief:g}" for belief in beliefs],
-        "shrinkage": [f"{shrinkage:g}" for shrinkage in shrinkages],
+        "products": [str(products)],
+        "transform": [choice.transform],
+        "degree": [str(choice.degree)],
+        "belief": [f"{belief:g}"],
+        "shrinkage": [f"{shrinkage:g}"],
     }
 
 

@@ -38,8 +38,6 @@ def rank_features(
     problems: Sequence[Problem], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
 ) -> list[NDArray[np.intp]]:
     """Features by decreasing |L| in one network without mirrors for each problem."""
-    plain = replace(
-        settings, n_mirrors=0, choose_shrinkage=False, recipe=replace(settings.recipe, coordinates="directions")
-    )
-    strengths = simultaneous(problems, seeds, plain, tick).strengths[:, :, 0]
-    return list(np.argsort(-strengths, axis=1, kind="stable"))
+    plain = replace(settings, choose_shrinkage=False, recipe=replace(settings.recipe, coordinates="directions"))
+    outcomes = simultaneous([replace(problem, n_mirrors=0) for problem in problems], seeds, plain, tick)
+    return [np.argsort(-outcome.strengths[0, :, 0], kind="stable") for outcome in outcomes]

@@ -208,10 +208,9 @@ class NeuralGaussianMirror(ControlledSelector):
         problem, settings, seed = self._prepared(X, y)
         with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
             (problem,) = screen_together([self], [problem], [seed], settings, tick)
-            (problem,), (count,) = preview_together([self], [problem], settings)
-            settings = replace(settings, n_mirrors=count)
+            (problem,) = preview_together([self], [problem], settings)
             outcome = self._mirror(problem, settings, seed, tick)
-        return self._finish(outcome, settings)
+        return self._finish(outcome)
 
     def _prepared(self, X: Any, y: Any) -> tuple[Problem, Settings, int]:
         problem = self._read(X, y, self.task, self.covariates)
@@ -223,10 +222,10 @@ class NeuralGaussianMirror(ControlledSelector):
         single = self.scheme == "simultaneous" and self.n_repeats == 1
         return single and resolve_device(self.device) != "cpu"
 
-    def _finish(self, outcome: Outcome, settings: Settings) -> Self:
+    def _finish(self, outcome: Outcome) -> Self:
         self._store(outcome)
         statistics = mirror_statistics(self._pooled(outcome.strengths), self.contrast)
-        return self._conclude(statistics, settings.n_mirrors)
+        return self._conclude(statistics, self.n_mirrors_)
 
     def _settings(self) -> Settings:
         """Check the parameters and turn words into what they stand for, once."""
@@ -312,9 +311,10 @@ class NeuralGaussianMirror(ControlledSelector):
     def _mirror(self, problem: Problem, settings: Settings, seed: int, tick: Tick) -> Outcome:
         """Both algorithms, for each of the repeated draws."""
         seeds = [(seed, draw) for draw in range(_checks.check_count("n_repeats", self.n_repeats))]
-        folder = self._pieces_folder(problem, settings.n_mirrors, seed)
+        folder = self._pieces_folder(problem, seed)
         if self.scheme == "simultaneous":
-            return kept(folder, "draws", Outcome, lambda: simultaneous([problem] * len(seeds), seeds, settings, tick))
+            together = partial(simultaneous, [problem] * len(seeds), seeds, settings, tick)
+            return kept(folder, "draws", Outcome, lambda: Outcome.join(together()))
         draws = [(s, f"draw-{s[1]}") for s in seeds]
         return Outcome.join(
             [
@@ -323,7 +323,7 @@ class NeuralGaussianMirror(ControlledSelector):
             ]
         )
 
-    def _pieces_folder(self, problem: Problem, n_mirrors: int, seed: int) -> Path | None:
+    def _pieces_folder(self, problem: Problem, seed: int) -> Path | None:
         """Where the pieces of exactly this work are kept."""
         if self.checkpoint is None:
             return None
@@ -332,7 +332,7 @@ class NeuralGaussianMirror(ControlledSelector):
             aside.add("n_repeats")
         settings = {name: value for name, value in self.get_params().items() if name not in aside}
         arrays = (problem.x, problem.y, problem.covariates)
-        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "n_mirrors": n_mirrors, "seed": seed})
+        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "n_mirrors": problem.n_mirrors, "seed": seed})
 
     def _group(self) -> None:
         """The first usable column of each group leads it."""
@@ -383,12 +383,10 @@ def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple
     read = [selector._prepared(X, y) for selector, (X, y) in zip(selectors, data, strict=True)]
     settings, seeds = read[0][1], [seed for _, _, seed in read]
     problems = screen_together(selectors, [problem for problem, _, _ in read], seeds, settings)
-    problems, counts = preview_together(selectors, problems, settings)
-    for k in sorted(set(counts)):
-        batch, settled = [i for i, count in enumerate(counts) if count == k], replace(settings, n_mirrors=k)
-        outcome = simultaneous([problems[i] for i in batch], [(seeds[i], 0) for i in batch], settled)
-        for place, i in enumerate(batch):
-            selectors[i]._finish(outcome.draw(place), settled)
+    problems = preview_together(selectors, problems, settings)
+    outcomes = simultaneous(problems, [(seed, 0) for seed in seeds], settings)
+    for selector, outcome in zip(selectors, outcomes, strict=True):
+        selector._finish(outcome)
 
 
 def screen_together(
@@ -415,16 +413,20 @@ def screen_together(
 
 def preview_together(
     selectors: Sequence[NeuralGaussianMirror], problems: Sequence[Problem], settings: Settings
-) -> tuple[list[Problem], list[int]]:
-    """The problems with what a sparse fit of X alone leaves of them, and K of each fit."""
+) -> list[Problem]:
+    """The problems with K of each fit, and with what a sparse fit of X alone leaves of them where that matters."""
     asked = selectors[0].n_mirrors
     if not isinstance(asked, str) and settings.scale is not correlation_scales:
-        return list(problems), [asked] * len(problems)
+        return [replace(problem, n_mirrors=asked) for problem in problems]
     seen = solve_all([partial(preview, problem, settings) for problem in problems], settings)
-    known = [replace(problem, unexplained=1 - one.explained) for problem, one in zip(problems, seen, strict=True)]
-    if not isinstance(asked, str):
-        return known, [asked] * len(problems)
-    return known, [mirrors_needed(one, s.fdr) for one, s in zip(seen, selectors, strict=True)]
+    return [
+        replace(
+            problem,
+            unexplained=1 - one.explained,
+            n_mirrors=mirrors_needed(one, selector.fdr) if isinstance(asked, str) else asked,
+        )
+        for problem, one, selector in zip(problems, seen, selectors, strict=True)
+    ]
 
 
 def resolve_device(device: str) -> str:

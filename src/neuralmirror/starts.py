@@ -5,6 +5,7 @@ Everything random is drawn from the generators of the features and the seed of t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from neuralmirror import lasso, mirrors
 from neuralmirror.importance import field_strengths
@@ -33,7 +35,6 @@ class Settings:
     recipe: Recipe = field(default_factory=Recipe)
     importance: Callable[[Networks, Tensor, Tensor], Tensor] = field_strengths
     scale: Callable[[Tensor, Tensor], Tensor] = mirrors.kernel_scales
-    n_mirrors: int = 1
     n_networks: int = 3
     hidden: tuple[int, ...] | None = None
     activation: str = "relu"
@@ -49,9 +50,13 @@ class Settings:
 
 
 def simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats], settings: Settings) -> Inputs:
-    """Directions of all features and then covariates, one data set for each problem; nothing shared."""
-    p, each = directions[0].shape[1:]
-    columns = [np.hstack([d.reshape(len(d), -1), q.covariates]) for q, d in zip(problems, directions, strict=True)]
+    """Directions of all features and then covariates, one data set for each problem; nothing shared.
+
+    A problem with fewer noises than others is filled up with inputs that are zero.
+    """
+    p, each = directions[0].shape[1], most_directions(problems)
+    filled = [np.pad(d, ((0, 0), (0, 0), (0, each - d.shape[2]))).reshape(len(d), -1) for d in directions]
+    columns = [np.hstack([d, q.covariates]) for q, d in zip(problems, filled, strict=True)]
     return Inputs(
         shared=torch.empty(len(columns[0]), 0, device=settings.device),
         own=as_tensor(np.stack(columns), settings),
@@ -60,42 +65,61 @@ def simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats
     )
 
 
+def most_directions(problems: Sequence[Problem]) -> int:
+    """K+1 of the problem with the most noises."""
+    return max(problem.n_mirrors for problem in problems) + 1
+
+
 def simultaneous_starts(
+    problems: Sequence[Problem],
     generators: Sequence[list[np.random.Generator]],
     seeds: Sequence[Seed],
     skips: Sequence[lasso.Skip],
     settings: Settings,
 ) -> Callable[[NDArray[np.intp], int], Networks]:
-    """Fresh networks of some problems; a feature's generator draws the rows of all its directions."""
-    p, each = len(generators[0]), settings.n_mirrors + 1
-    inputs, outputs = skips[0].linear.shape
-    sizes = settings.hidden or hidden_sizes(p)
-    members = settings.n_networks + 1  # with the judge
-    with ThreadPoolExecutor(min(THREADS, len(generators))) as pool:
-        drawn = pool.map(lambda g: initial_rows(g, members, each, sizes[0]), generators)
-        rows = [draws.transpose(0, 1).flatten(1, 2) for draws in drawn]  # (members, p(K+1), h) of every problem
+    """Fresh networks of some problems; a feature's generator draws the rows of all its directions.
 
-    def starts(problems: NDArray[np.intp], member: int) -> Networks:
-        rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in problems]
-        covariates = torch.stack([initial_rows([rng], inputs - p * each, sizes[0])[0] for rng in rngs])
+    The rows of inputs that fill a problem up are zero, and as nothing follows from such inputs they stay so.
+    """
+    most, outputs = most_directions(problems), skips[0].linear.shape[1]
+    sizes = settings.hidden or hidden_sizes(problems[0].x.shape[1])
+    members = settings.n_networks + 1  # with the judge
+    filled = [filled_skip(skip, problem, most) for skip, problem in zip(skips, problems, strict=True)]
+
+    def directions(problem: Problem, features: list[np.random.Generator]) -> Tensor:  # (members, p(K+1), h)
+        drawn = initial_rows(features, members, problem.n_mirrors + 1, sizes[0]) / spread_of(problem)
+        rows = functional.pad(drawn, (0, 0, 0, most - drawn.shape[2]))  # (p, members, K+1, h)
+        return torch.flatten(rows.transpose(0, 1), 1, 2)
+
+    def covariates(problem: Problem, rng: np.random.Generator) -> Tensor:  # (c, h)
+        return initial_rows([rng], problem.covariates.shape[1], sizes[0])[0] / spread_of(problem)
+
+    with ThreadPoolExecutor(min(THREADS, len(problems))) as pool:
+        rows = list(pool.map(directions, problems, generators))
+
+    def starts(wanted: NDArray[np.intp], member: int) -> Networks:
+        rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in wanted]
+        own = [
+            torch.cat([rows[i][member], covariates(problems[i], rng)]) for i, rng in zip(wanted, rngs, strict=True)
+        ]
         layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
-        chosen = [skips[i] for i in problems]
+        chosen = [filled[i] for i in wanted]
         linear, curve, intercept = (
             torch.from_numpy(np.stack([skip[part] for skip in chosen])).float() for part in (0, 1, 2)
         )
         pairs, products = padded_products(chosen)
         return Networks(
-            shared=torch.empty(0, len(problems), sizes[0]),
-            own=torch.cat([torch.stack([rows[i][member] for i in problems]), covariates], dim=1) / inputs**0.5,
-            bias=torch.zeros(len(problems), sizes[0]),
+            shared=torch.empty(0, len(wanted), sizes[0]),
+            own=torch.stack(own),
+            bias=torch.zeros(len(wanted), sizes[0]),
             layers=[
                 (torch.stack([w for w, _ in layer]), torch.stack([b for _, b in layer]))
                 for layer in zip(*layers, strict=True)
             ],
-            skip_shared=torch.empty(len(problems), 0, outputs),
+            skip_shared=torch.empty(len(wanted), 0, outputs),
             skip_own=linear,
             activation=ACTIVATIONS[settings.activation],
-            curve_shared=torch.empty(len(problems), 0, outputs),
+            curve_shared=torch.empty(len(wanted), 0, outputs),
             curve_own=curve,
             intercept=intercept,
             pairs=pairs,
@@ -103,6 +127,24 @@ def simultaneous_starts(
         ).to(settings.device)
 
     return starts
+
+
+def spread_of(problem: Problem) -> float:
+    """√inputs, by which first-layer rows are divided; inputs are p(K+1) directions and the covariates."""
+    return math.sqrt(problem.x.shape[1] * (problem.n_mirrors + 1) + problem.covariates.shape[1])
+
+
+def filled_skip(skip: lasso.Skip, problem: Problem, most: int) -> lasso.Skip:
+    """The skip over inputs whose features have `most` directions each, of which the last ones are empty."""
+    p, each = problem.x.shape[1], problem.n_mirrors + 1
+
+    def filled(values: Floats) -> Floats:
+        directions, covariates = np.split(values, [p * each])
+        wider = np.pad(directions.reshape(p, each, -1), ((0, 0), (0, most - each), (0, 0)))
+        return np.concatenate([wider.reshape(p * most, -1), covariates])
+
+    pairs = skip.pairs // each * most + skip.pairs % each
+    return skip._replace(linear=filled(skip.linear), curve=filled(skip.curve), pairs=pairs)
 
 
 def padded_products(skips: Sequence[lasso.Skip]) -> tuple[Tensor, Tensor] | tuple[None, None]:
@@ -142,7 +184,7 @@ def individual_starts(
 
     With a common network that sees all directions, its rows are theirs.
     """
-    p, outputs, each = problem.x.shape[1], problem.codes().shape[1], settings.n_mirrors + 1
+    p, outputs, each = problem.x.shape[1], problem.codes().shape[1], problem.n_mirrors + 1
     inputs = p + problem.covariates.shape[1]
     sizes = settings.hidden or hidden_sizes(p)
     if common is None:
@@ -186,7 +228,7 @@ def chunk_count(problem: Problem, settings: Settings) -> int:
     """Into how many chunks the p networks of individual mirrors go: weight, gradient and two moments each."""
     (n, p), sizes = problem.x.shape, settings.hidden or hidden_sizes(problem.x.shape[1])
     weights = (p + problem.covariates.shape[1]) * sizes[0] + sum(a * b for a, b in pairwise(sizes))
-    activations = 3 * settings.recipe.batch_size * sum(sizes) + n * (settings.n_mirrors + 2)
+    activations = 3 * settings.recipe.batch_size * sum(sizes) + n * (problem.n_mirrors + 2)
     per_network = 4 * (4 * weights + activations)
     return int(min(p, np.ceil(p * per_network / settings.memory)))
 
