@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from neuralmirror import kernels, lasso, mirrors
@@ -286,12 +287,16 @@ def kept_rows(n: int, seed: Seed) -> NDArray[np.bool_]:
 def solve_all(parts: Sequence[Callable[[], Steps[T]]], settings: Settings) -> list[T]:
     """Sparse parts of several problems: in step as batches on a GPU, on all workers otherwise.
 
-    The workers go to the problems where there are several, and into the one problem otherwise.
+    The workers go to the problems where there are several, and into the one problem otherwise. Descent is made of
+    products too small to share, so that the threads of a BLAS would only wait for each other.
     """
-    if settings.device != "cpu":
-        return solve([part() for part in parts], partial(as_batches, device=settings.device))
-    outer, inner = (settings.n_jobs, None) if len(parts) > 1 else (None, settings.n_jobs)
-    return list(Parallel(n_jobs=outer)(delayed(_solve_one)(part, inner) for part in parts))
+    with threadpool_limits(1, user_api="blas"):
+        if settings.device != "cpu":
+            return solve([part() for part in parts], partial(as_batches, device=settings.device))
+        if len(parts) == 1:
+            return [_solve_one(parts[0], settings.n_jobs)]
+        workers = Parallel(n_jobs=settings.n_jobs or torch.get_num_threads(), prefer="threads")
+        return list(workers(delayed(_solve_one)(part, None) for part in parts))
 
 
 def _solve_one(part: Callable[[], Steps[T]], n_jobs: int | None) -> T:

@@ -101,7 +101,8 @@ class NeuralGaussianMirror(ControlledSelector):
         Fixes every draw. The result depends neither on the order of the columns, nor on `n_jobs` or `memory`.
     device : "auto", "cpu" or "cuda"
     n_jobs : int or None
-        Threads for the linear part.
+        Threads for the sparse part: its folds, or one draw each where there are several; there None takes as many as
+        PyTorch does.
     progress : bool or None
         Show a progress bar; None shows it on terminals.
     checkpoint : path or None
