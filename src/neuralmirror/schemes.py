@@ -90,7 +90,7 @@ def simultaneous(
     with ThreadPoolExecutor(min(THREADS, len(problems))) as pool:
         generators = list(pool.map(lambda q, seed: mirrors.feature_generators(q.x, *seed), problems, seeds))
         noises, scales = zip(*pool.map(partial(scaled_noise, settings=settings), problems, generators), strict=True)
-    directions = [np.concatenate([q.x[:, :, None], z], axis=2) for q, z in zip(problems, noises, strict=True)]
+        directions = list(pool.map(lambda q, z: np.concatenate([q.x[:, :, None], z], axis=2), problems, noises))
     parts = [partial(_sparse_part, q, d, settings) for q, d in zip(problems, directions, strict=True)]
     choices, skips = zip(*solve_all(parts, settings), strict=True)
     inputs = simultaneous_inputs(problems, directions, settings)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
@@ -118,14 +118,11 @@ def _errors(part: LassoCV) -> Floats:
 
 
 def as_batches(tasks: Sequence[Task], device: str) -> list[Fit]:
-    """Tasks of about one shape together, narrower ones filled up with empty columns, as many as fit in memory."""
+    """Tasks of about one shape together, as many as fit in memory."""
     fits: dict[int, Fit] = {}
     for batch in alike([task.columns.shape for task in tasks], device):
-        width = max(tasks[i].columns.shape[1] for i in batch)
-        fits |= zip(batch, proximal_gradient([_widened(tasks[i], width) for i in batch], device), strict=True)
-    return [
-        replace(fits[i], coefficients=fits[i].coefficients[: task.columns.shape[1]]) for i, task in enumerate(tasks)
-    ]
+        fits |= zip(batch, proximal_gradient([tasks[i] for i in batch], device), strict=True)
+    return [fits[i] for i in range(len(tasks))]
 
 
 def alike(shapes: Sequence[tuple[int, ...]], device: str) -> list[list[int]]:
@@ -142,14 +139,6 @@ def alike(shapes: Sequence[tuple[int, ...]], device: str) -> list[list[int]]:
         batches.append(near[: _batch_size((n, width), device)])
         waiting = [i for i in waiting if i not in batches[-1]]
     return batches
-
-
-def _widened(task: Task, width: int) -> Task:
-    """The same lasso with empty columns behind its own, whose coefficients stay zero."""
-    more = width - task.columns.shape[1]
-    if not more:
-        return task
-    return Task(np.pad(task.columns, ((0, 0), (0, more))), task.y, np.pad(task.weights, (0, more), constant_values=1.0))
 
 
 def _batch_size(shape: tuple[int, ...], device: str) -> int:
@@ -170,9 +159,8 @@ class _Path:
 
 
 def proximal_gradient(tasks: Sequence[Task], device: str) -> list[Fit]:
-    """All penalties, folds and tasks of one shape as columns of the same matrix products."""
-    weights = torch.from_numpy(np.stack([task.weights for task in tasks])).to(device, torch.float32)
-    design = torch.stack([torch.from_numpy(task.columns).to(device, torch.float32) for task in tasks])
+    """All penalties, folds and tasks of as many rows as columns of the same matrix products."""
+    design, weights = (filled([getattr(task, part) for task in tasks]).to(device) for part in ("columns", "weights"))
     design = (design - design.mean(dim=1, keepdim=True)) * weights[:, None]  # (b, n, d)
     y = torch.from_numpy(np.stack([task.y - task.y.mean() for task in tasks])).to(device, torch.float32)
     largest = ((design.mT @ y[..., None]).abs().amax(dim=(1, 2)) / y.shape[1]).clamp(min=1e-12)
@@ -192,6 +180,14 @@ def proximal_gradient(tasks: Sequence[Task], device: str) -> list[Fit]:
         if not len(open_tasks):
             break
     return [_best(part, task) for part, task in zip(parts, tasks, strict=True)]
+
+
+def filled(arrays: Sequence[Floats]) -> Tensor:
+    """Arrays as one in single precision; those with fewer columns are filled up with zeros."""
+    whole = torch.zeros(len(arrays), *arrays[0].shape[:-1], max(array.shape[-1] for array in arrays))
+    for part, array in zip(whole, arrays, strict=True):
+        part[..., : array.shape[-1]] = torch.from_numpy(array)
+    return whole
 
 
 def _part(
@@ -218,5 +214,5 @@ def _best(parts: Sequence[_Path], task: Task) -> Fit:
     best = min(parts, key=lambda part: float(part.errors.min()))
     place = int(best.errors.argmin())
     explained = 1 - float(best.errors[place]) / max(float(task.y.var()), 1e-300)
-    coefficients = best.coefficients[:, place].double().cpu().numpy() * task.weights
+    coefficients = best.coefficients[: len(task.weights), place].double().cpu().numpy() * task.weights
     return Fit(coefficients, float(best.penalties[place]), explained)

@@ -21,7 +21,7 @@ from neuralmirror import lasso, mirrors
 from neuralmirror.importance import field_strengths
 from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.problems import Problem
-from neuralmirror.solvers import THREADS
+from neuralmirror.solvers import THREADS, filled
 from neuralmirror.training import Inputs, Recipe
 
 Floats = NDArray[np.float64]
@@ -55,11 +55,11 @@ def simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats
     A problem with fewer noises than others is filled up with inputs that are zero.
     """
     p, each = directions[0].shape[1], most_directions(problems)
-    filled = [np.pad(d, ((0, 0), (0, 0), (0, each - d.shape[2]))).reshape(len(d), -1) for d in directions]
-    columns = [np.hstack([d, q.covariates]) for q, d in zip(problems, filled, strict=True)]
+    covariates = torch.from_numpy(np.stack([problem.covariates for problem in problems]))
+    own = torch.cat([filled(directions).flatten(2), covariates.float()], dim=2)
     return Inputs(
-        shared=torch.empty(len(columns[0]), 0, device=settings.device),
-        own=as_tensor(np.stack(columns), settings),
+        shared=torch.empty(own.shape[1], 0, device=settings.device),
+        own=own.to(settings.device),
         shared_group=torch.empty(0, dtype=torch.int64, device=settings.device),
         own_group=groups_of(np.arange(p).repeat(each), problems[0], settings),
     )
@@ -84,7 +84,7 @@ def simultaneous_starts(
     most, outputs = most_directions(problems), skips[0].linear.shape[1]
     sizes = settings.hidden or hidden_sizes(problems[0].x.shape[1])
     members = settings.n_networks + 1  # with the judge
-    filled = [filled_skip(skip, problem, most) for skip, problem in zip(skips, problems, strict=True)]
+    wide = [filled_skip(skip, problem, most) for skip, problem in zip(skips, problems, strict=True)]
 
     def directions(problem: Problem, features: list[np.random.Generator]) -> Tensor:  # (members, p(K+1), h)
         drawn = initial_rows(features, members, problem.n_mirrors + 1, sizes[0]) / spread_of(problem)
@@ -103,7 +103,7 @@ def simultaneous_starts(
             torch.cat([rows[i][member], covariates(problems[i], rng)]) for i, rng in zip(wanted, rngs, strict=True)
         ]
         layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
-        chosen = [filled[i] for i in wanted]
+        chosen = [wide[i] for i in wanted]
         linear, curve, intercept = (
             torch.from_numpy(np.stack([skip[part] for skip in chosen])).float() for part in (0, 1, 2)
         )
@@ -138,13 +138,13 @@ def filled_skip(skip: lasso.Skip, problem: Problem, most: int) -> lasso.Skip:
     """The skip over inputs whose features have `most` directions each, of which the last ones are empty."""
     p, each = problem.x.shape[1], problem.n_mirrors + 1
 
-    def filled(values: Floats) -> Floats:
+    def wider(values: Floats) -> Floats:
         directions, covariates = np.split(values, [p * each])
-        wider = np.pad(directions.reshape(p, each, -1), ((0, 0), (0, most - each), (0, 0)))
-        return np.concatenate([wider.reshape(p * most, -1), covariates])
+        blocks = np.pad(directions.reshape(p, each, -1), ((0, 0), (0, most - each), (0, 0)))
+        return np.concatenate([blocks.reshape(p * most, -1), covariates])
 
     pairs = skip.pairs // each * most + skip.pairs % each
-    return skip._replace(linear=filled(skip.linear), curve=filled(skip.curve), pairs=pairs)
+    return skip._replace(linear=wider(skip.linear), curve=wider(skip.curve), pairs=pairs)
 
 
 def padded_products(skips: Sequence[lasso.Skip]) -> tuple[Tensor, Tensor] | tuple[None, None]:
