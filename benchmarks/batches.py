@@ -1,10 +1,10 @@
 """How much faster are repeated draws and replicates as one batch than one by one?
 
 Goal: 5 times on a GPU, 1.5 times on 2 cores.
-Last answer (2 cores, x86-64): training 2.5 times, repeated draws 1.3, replicates 1.5 as one batch and 1.8 on the cores
-at p = 50; 1.2, 1.1, 1.1 and 1.6 at p = 200. Batches of whole fits are limited by products, which more networks do not
-speed up, and by the sparse part, which is fitted draw by draw. One H200, p = 200: 12 draws 8.1, 5.2 and 3.2
-(8.4, 6.0 and 3.8 before the judges were joined); 50 replicates have not been run.
+Last answer (2 cores, x86-64, two runs): training 2.0 to 2.1 times, repeated draws 1.3 to 1.5, replicates 1.2 to 1.4 as
+one batch and 1.6 to 1.9 on the cores at p = 50; 1.9, 1.1 to 1.2, 0.9 to 1.1 and 1.1 to 1.2 at p = 200. A single fit
+keeps both cores busy with products by now, and more networks do not speed those up. One H200, p = 200: 7.7 to 8.2, 5.4
+to 6.1 and 4.9 to 5.3 with 12 draws; 22, 8.5 to 8.9 and 7.5 to 7.7 with 50.
 
 Repeated draws are `n_repeats` of one data set, replicates are data sets of one shape: as one batch (`fit_together`),
 and on a CPU also as one process per core, which is how `trial` and `reproduce` run them there. All are whole fits;

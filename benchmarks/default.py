@@ -1,8 +1,8 @@
 """How long does a fit at the default settings take, and how much memory?
 
 Goal on 2 cores, n = 1000: p = 500 within 30 s, p = 2000 within 120 s, below 2 GB.
-Last answer (2 cores, x86-64, nothing else running): 16 to 20 s and 0.5 GB at p = 500, 40 to 47 s and 0.8 GB at p =
-2000.
+Last answer (2 cores, x86-64, nothing else running): 14 s and 0.5 GB at p = 500, 42 s and 0.8 GB at p = 2000. One H200:
+2.4 s, and 2.1 s for the second fit of the process at p = 2000.
 Run: python benchmarks/default.py [p ...]
 """
 

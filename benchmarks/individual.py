@@ -1,12 +1,12 @@
 """How much faster are individual mirrors trained together than as one PyTorch model per feature in a loop?
 
 Goal: 10 times on 2 cores and 100 times on an H200, at equal results.
-Last answer (2 cores, x86-64): a step 2.0 to 3.8 times in five runs, 0.28 to 0.34 s for 500 networks, weights equal to
+Last answer (2 cores, x86-64): a step 1.9 to 3.8 times in six runs, 0.28 to 0.34 s for 500 networks, weights equal to
 5e-8, 40 to 51% of the rate of a large product. The loop reaches a fifth of that rate, so tenfold needs fewer FLOPs: see
-docs/performance.md. A whole fit from the common start takes 115 to 143 s, the loop's 2,500 steps 13 to 16 times that;
-with products, not believed, 45 s. One H200: a step 610 to 1190 times, 0.7 to 1.3 ms, with weights that TF32 moves by
-2e-3 to 3e-3 of their size; a whole fit 2.5 to 3.0 s (goal: 3 s), with products 2.8 to 3.2 s, the loop 650 to 880 times
-that; at p = 2000 5.0 to 6.3 s, with products 5.7 to 8.5 s (goal: 60 s).
+docs/performance.md. A whole fit from the common start takes 115 to 143 s, the loop's 2,500 steps 12 to 16 times that;
+with products, not believed, 41 to 45 s. One H200: a step 610 to 1190 times, 0.7 to 1.3 ms, with weights that TF32 moves
+by 2e-3 to 3e-3 of their size; a whole fit with n = 1000 1.6 s, with products 2.4 s, with n = 2000 2.4 and 2.8 to 3.2 s
+(goal: 3 s), the loop 620 to 1270 times that; at p = 2000 4.7 to 4.9 s, with products 6.7 to 8.4 s (goal: 60 s).
 
 Both train perceptrons of one hidden layer on X_-j and the pair (X_j, cZ_j) with Adam and the adaptive group shrinkage,
 from the same weights and on the same minibatches. The loop is timed on a few features and scaled up; that both reach

@@ -1,12 +1,12 @@
 """How fast are the kernel scales c_j, beside a loop over features, beside building knockoffs, and beside the machine?
 
 Goal on 2 cores at n = 1000: 20 times faster than the loop.
-Last answer (2 cores, x86-64): 340 to 420 times at p = 500 (1.2 s) and 700 to 830 times at p = 2000 (5.1 to 6.3 s), four
-to five times what its exponentials and products alone would take. Our own MVR and SDP knockoffs take 0.2 and 0.3 to 0.5
-of that time at p = 500, 0.6 to 0.7 and 2.5 at p = 2000; knockpy's 2 and 14, and 7 (MVR) at p = 2000. 100,000 rows of 20
-features take 5.0 to 5.9 s and 0.3 GB beyond the data; 10,000 features of 1,000 rows 28 to 32 s. One H200: 6,700 and
-8,700 times the loop there (14 and 39 ms), 50 and 310 times our MVR knockoffs on 16 cores; 100,000 rows 0.04 s, 10,000
-features 0.19 s.
+Last answer (2 cores, x86-64): 250 to 420 times at p = 500 (1.2 to 1.9 s) and 700 to 830 times at p = 2000 (5.1 to
+6.3 s), four to six times what its exponentials and products alone would take. Our own MVR and SDP knockoffs take 0.1 to
+0.2 and 0.3 to 0.5 of that time at p = 500, 0.6 to 0.8 and 2.5 to 2.7 at p = 2000; knockpy's 2 and 14, and 7 (MVR) at p
+= 2000. 100,000 rows of 20 features take 5.0 to 5.9 s and 0.3 GB beyond the data; 10,000 features of 1,000 rows 28 to
+35 s. One H200: 6,700 to 7,200 and 8,700 times the loop there (12 to 14 and 39 ms), 50 to 57 and 310 to 340 times our
+MVR knockoffs on 16 cores; 100,000 rows 0.04 s, 10,000 features 0.19 s.
 
 The loop takes each feature for itself: Gram matrices of X_j ± cZ_j and X_-j at median bandwidths, at the same 14
 candidates for c. It is timed on a few features and scaled up to all. Knockoffs are the diagonal s of a known Toeplitz

@@ -1,13 +1,13 @@
 """How fast is the training of simultaneous mirrors, beside scikit-learn's, beside LassoNet's, and beside the machine?
 
 Goal: 5 times faster than both at equal epochs, and within twice the floor given by FLOPs and bytes.
-Last answer (2 cores, x86-64): an epoch of MLPRegressor takes 1.8 to 2.0 times ours at p = 500, 2.7 to 4.0 at p = 2000
-and 2.3 to 2.7 at p = 10,000 with n = 1000, and 2.0 to 2.8 with n = 50,000, p = 2000; LassoNet's 7.1, 10.9, 7.6 and (one
-core) 6.1. Over the floor 1.5 to 2.5, 1.2 to 1.8, 1.3 to 1.6 and 1.7 to 1.9; MLPRegressor 3.1 to 5.2, so hardly anything
-on this machine could be 5 times faster. Peak 0.39, 0.42, 0.61 and 1.19 GB. A default fit at p = 500: 15 to 21 s and 0.5
-GB. One H200 beside 16 cores: MLPRegressor 30, 106, 318 and 89 times ours, LassoNet 29, 25, 18 and 22 (300, 300, 25 and
-1 epochs); over the floor 55, 17, 5 and 18, launches and the recording of the graph. Peak 0.14, 0.17, 0.32 and 1.62 GB
-of the GPU.
+Last answer (2 cores, x86-64): an epoch of MLPRegressor takes 1.5 to 2.0 times ours at p = 500, 2.7 to 4.0 at p = 2000
+and 2.3 to 2.9 at p = 10,000 with n = 1000, and 2.0 to 2.8 with n = 50,000, p = 2000; LassoNet's 7.1, 10.9, 7.6 and (one
+core) 6.1. Over the floor 1.5 to 2.5, 1.2 to 1.8, 1.2 to 1.6 and 1.7 to 1.9; MLPRegressor 2.7 to 5.2, so hardly anything
+on this machine could be 5 times faster (equal losses instead of epochs: equal_loss.py). Peak 0.39, 0.43, 0.61 and 1.21
+GB. A default fit at p = 500: 15 s and 0.5 GB. One H200 beside 16 cores: MLPRegressor 29, 135, 326 and 104 times ours,
+LassoNet 27, 25, 16 and 25 (300, 300, 25 and 1 epochs); over the floor 55, 17, 6 and 20, launches and the recording of
+the graph. Peak 0.14, 0.17, 0.32 and 0.94 GB of the GPU.
 
 One perceptron of 200 hidden units on (X, cZ), 2p inputs, in minibatches of 128: ours with adaptive group shrinkage,
 MLPRegressor with neither, LassoNet (where it is installed) with its own at one penalty. Every case runs in a process of
