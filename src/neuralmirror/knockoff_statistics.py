@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, RidgeCV, lars_path
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
+from threadpoolctl import threadpool_limits
 
 from neuralmirror.problems import standardised
 
@@ -72,8 +73,9 @@ def pair_magnitudes(
 
 def lasso_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
     """|β| of the lasso, λ by cross-validation."""
-    chosen = lasso_penalty(design, y, KFold(FOLDS, shuffle=True, random_state=_seed(rng)))
-    return np.asarray(np.abs(Lasso(chosen, tol=1e-7, max_iter=10_000).fit(design, y).coef_))
+    with threadpool_limits(1, user_api="blas"):  # its products are too small to share
+        chosen = lasso_penalty(design, y, KFold(FOLDS, shuffle=True, random_state=_seed(rng)))
+        return np.asarray(np.abs(Lasso(chosen, tol=1e-7, max_iter=10_000).fit(design, y).coef_))
 
 
 def lasso_penalty(design: Array, y: NDArray[Any], folds: KFold) -> float:
