@@ -2,19 +2,19 @@
 
 Run: python benchmarks/comparators.py [family ...] (about ten minutes; OMP_NUM_THREADS=1 on shared cores)
 
-Last answer (FDR / power at level 0.1, offset 1; 10 replicates, DeepPINK 6, so one standard error is about 0.02):
+Last answer (FDR / power at level 0.1, offset 1; 10 replicates, so one standard error is about 0.02):
 
     family       linear mirror lasso mirror  Model-X     fixed-X     DeepPINK    BH          BY
-    toeplitz     .088 / .960   .105 / .967   .089 / .963 n = 2p      .102 / .972 .083 / .960 .010 / .947
-    half         .030 / .227   .136 / .640   .090 / .597 n = 2p      .062 / .278 .065 / .397 .000 / .270
-    wide         .065 / .457   .029 / .497   .074 / .497 n < 2p      .048 / .083 n < p       n < p
-    genotypes    .071 / .683   .115 / .793   .074 / .753 .020 / .590 .076 / .656 .066 / .740 .019 / .663
-    logistic     .047 / .415   .091 / .655   .067 / .625 .063 / .470 .119 / .558 .086 / .590 .022 / .520
-    multinomial  .080 / .715   .084 / .855   .065 / .820 .087 / .500 .101 / .733 .115 / .800 .025 / .730
-    null         .000          .000          .000        .000        not run     .100        .000
+    toeplitz     .088 / .960   .105 / .967   .089 / .963 n = 2p      .112 / .963 .083 / .960 .010 / .947
+    half         .030 / .227   .136 / .640   .090 / .597 n = 2p      .080 / .280 .065 / .397 .000 / .270
+    wide         .065 / .457   .029 / .497   .074 / .497 n < 2p      .038 / .127 n < p       n < p
+    genotypes    .071 / .683   .115 / .793   .074 / .753 .020 / .590 .082 / .653 .066 / .740 .019 / .663
+    logistic     .047 / .415   .091 / .655   .067 / .625 .063 / .470 .113 / .555 .086 / .590 .022 / .520
+    multinomial  .080 / .715   .084 / .855   .065 / .820 .087 / .500 .130 / .760 .115 / .800 .025 / .730
+    null         .000          .000          .000        .000        .000        .100        .000
 
-Seconds a fit: linear mirror and BH below 0.3, the lasso methods 0.1 to 3.4, DeepPINK 8 to 20, on one of two cores of an
-AMD EPYC with other work on them. Fixed-X takes the labels of the multinomial response as numbers.
+Seconds a fit on 2 cores: linear mirror and BH below 0.3, the lasso methods 0.1 to 2.3, DeepPINK 2 to 9. Fixed-X
+takes the labels of the multinomial response as numbers.
 """
 
 import argparse
