@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from builders import normal, problem, random_networks, simultaneous_inputs
 from neuralmirror import kernels, mirrors, solvers
@@ -25,6 +26,7 @@ from neuralmirror.schemes import (
     residual_size,
     scaled_noise,
     simultaneous,
+    solve_all,
 )
 from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe
@@ -194,6 +196,28 @@ def test_workers_do_not_change_the_result(scheme, variant):
     q = problem()
     one, two = (scheme(q, replace(VARIANTS[variant], n_jobs=jobs)).strengths for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_draws_on_several_workers_equal_draws_on_one(variant):
+    several = [problem(0), problem(1), problem(2)], [SEED] * 3
+    one, two = (simultaneous(*several, replace(VARIANTS[variant], n_jobs=jobs)) for jobs in (1, 2))
+    for first, second in zip(one, two, strict=True):
+        np.testing.assert_array_equal(first.strengths, second.strengths)
+
+
+def test_sparse_parts_keep_to_one_blas_thread_and_give_the_others_back():
+    def threads():
+        return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+    def part():
+        return threads()
+        yield
+
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        assert solve_all([part, part], QUICK) == [1, 1]
+        assert threads() == before
 
 
 @pytest.mark.parametrize(("classes", "covariates"), [(0, 0), (0, 2), (2, 0), (3, 2)])
