@@ -1,4 +1,4 @@
-"""Both algorithms from a problem to strengths: permutations, chunks, workers, and what is held out."""
+"""Both algorithms from a problem to strengths: permutations, choices, belief, and what is held out."""
 
 import copy
 import threading
@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from builders import normal, problem, random_networks, simultaneous_inputs
 from neuralmirror import kernels, mirrors, solvers
@@ -16,7 +15,6 @@ from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem, rank_normal, standardised
 from neuralmirror.schemes import (
     SHRINKAGES,
-    Outcome,
     Preview,
     in_units,
     individual,
@@ -26,23 +24,9 @@ from neuralmirror.schemes import (
     residual_size,
     scaled_noise,
     simultaneous,
-    solve_all,
 )
-from neuralmirror.starts import Settings, chunk_count
 from neuralmirror.training import Recipe
-
-SEED = (7, 0)
-QUICK = Settings(
-    recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=1
-)
-CURVED = replace(QUICK, degree=2, n_networks=3)  # squares in the skip, and networks that hold out rows
-VARIANTS = {
-    "plain": QUICK, "curved": CURVED, "bare": replace(QUICK, skip=False), "products": replace(CURVED, products=True)
-}  # fmt: skip
-SCHEMES = {
-    "simultaneous": lambda q, s, seed=SEED: simultaneous([q], [seed], s)[0],
-    "individual": lambda q, s, seed=SEED: individual(q, seed, s),
-}
+from scheme_cases import QUICK, SCHEMES, SEED, VARIANTS
 
 
 def test_noise_follows_the_size_of_its_row_under_the_default_rule_alone():
@@ -163,87 +147,6 @@ def test_before_any_learning_noise_wins_as_often_as_the_feature():
         chosen = replace(settings, recipe=replace(still, coordinates=coordinates))
         wins = mirror_statistics(simultaneous([q], [SEED], chosen)[0].strengths[0]) > 0
         assert abs(wins.mean() - 0.5) < 5 * 0.5 / np.sqrt(400)
-
-
-# ---- individual mirrors: chunks and workers ----
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize(
-    "options", [{}, {"early_stopping": True}, {"skip": False}, {"degree": 2, "n_networks": 3}], ids=str
-)
-def test_chunks_do_not_change_individual_mirrors(options, k):
-    """One network at a time equals all at once, to float tolerance."""
-    q, settings = replace(problem(), n_mirrors=k), replace(QUICK, **options)
-    one_by_one = replace(settings, memory=1)
-    assert chunk_count(q, settings) == 1
-    assert chunk_count(q, one_by_one) == 6
-    together, separately = (individual(q, SEED, s) for s in (settings, one_by_one))
-    np.testing.assert_allclose(separately.strengths, together.strengths, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(separately.curve, together.curve, rtol=1e-4)
-
-
-def test_chunks_shrink_with_the_budget():
-    q = problem()
-    budgets = [2**20, 2**17, 2**15, 1]
-    counts = [chunk_count(q, replace(QUICK, memory=budget)) for budget in budgets]
-    assert counts == sorted(counts)
-    assert max(counts) == q.x.shape[1]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_workers_do_not_change_the_result(scheme, variant):
-    q = problem()
-    one, two = (scheme(q, replace(VARIANTS[variant], n_jobs=jobs)).strengths for jobs in (1, 2))
-    np.testing.assert_array_equal(one, two)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_draws_on_several_workers_equal_draws_on_one(variant):
-    several = [problem(0), problem(1), problem(2)], [SEED] * 3
-    one, two = (simultaneous(*several, replace(VARIANTS[variant], n_jobs=jobs)) for jobs in (1, 2))
-    for first, second in zip(one, two, strict=True):
-        np.testing.assert_array_equal(first.strengths, second.strengths)
-
-
-def test_sparse_parts_keep_to_one_blas_thread_and_give_the_others_back():
-    def threads():
-        return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-
-    def part():
-        return threads()
-        yield
-
-    with threadpool_limits(2, user_api="blas"):
-        before = threads()
-        assert solve_all([part, part], QUICK) == [1, 1]
-        assert threads() == before
-
-
-@pytest.mark.parametrize(("classes", "covariates"), [(0, 0), (0, 2), (2, 0), (3, 2)])
-@pytest.mark.parametrize("mirrors", [(1, 1), (3, 1)])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_draws_in_one_batch_equal_draws_alone(variant, mirrors, classes, covariates):
-    """Several problems, of several numbers of noises, are trained as one batch; each gives what it gives by itself."""
-    problems = [
-        replace(problem(seed, covariates=covariates, classes=classes), n_mirrors=k) for seed, k in enumerate(mirrors)
-    ]
-    together = simultaneous(problems, [SEED, SEED], VARIANTS[variant])
-    for q, draw in zip(problems, together, strict=True):
-        (alone,) = simultaneous([q], [SEED], VARIANTS[variant])
-        np.testing.assert_allclose(draw.strengths, alone.strengths, rtol=1e-3, atol=1e-5)
-        np.testing.assert_allclose(draw.curve, alone.curve, rtol=1e-3, atol=1e-5)
-        np.testing.assert_array_equal(draw.scales, alone.scales)
-        assert draw.choices == alone.choices
-
-
-def test_outcomes_join_along_draws():
-    q = problem()
-    parts = [individual(q, (7, draw), QUICK) for draw in range(2)]
-    joined = Outcome.join(parts)
-    assert joined.strengths.shape == (2, 6, 2)
-    np.testing.assert_array_equal(joined.strengths[1], parts[1].strengths[0])
-    assert joined.choices["belief"] == [belief for part in parts for belief in part.choices["belief"]]
 
 
 # ---- choices by held-out loss ----
