@@ -9,7 +9,9 @@ linear response of 30 features. MLPRegressor runs for some epochs without any pe
 on 2,000 unseen rows counts. Ours has the adaptive group shrinkage of a fit, and a rate whose schedule is as long as the
 run: runs of more and more steps are tried, each a quarter longer than the last, and the first counts that is as good.
 Losses are shares of the variance of y. With n = 1000 and p = 2000 or more MLPRegressor never predicts better than the
-mean of y, so such cases say nothing.
+mean of y, so such cases say nothing (a first version had 4.3 to 4.6 times at p = 2000 and 1.9 at p = 10,000). How long
+MLPRegressor may run matters: at n = 20,000 its best of 40 epochs instead of 10 is the twentieth, 24 times ours. That
+version tried whole epochs alone, and had 3.1 instead of 4.7 at n = 50,000.
 
 Run: python benchmarks/equal_loss.py [--device cuda] [--cases 1000x500 ...] [--epochs 40]
 """
