@@ -7,7 +7,7 @@ import pytest
 
 from builders import problem
 from fitting import QUIET, SCHEMES, data, mirror
-from neuralmirror import selectors
+from neuralmirror import screening, selectors
 from neuralmirror.problems import Problem, standardised
 from neuralmirror.screening import rank_features, screen_size, split_rows
 from neuralmirror.starts import Settings
@@ -70,8 +70,8 @@ def test_screening_mirrors_only_the_best_features(scheme, screen):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_mirrors_see_only_the_rows_that_did_not_rank(scheme, monkeypatch):
     seen, ranked = [], []
-    real_rank, real = selectors.rank_features, getattr(selectors, scheme)
-    monkeypatch.setattr(selectors, "rank_features", lambda qs, *rest: ranked.append(qs[0].y) or real_rank(qs, *rest))
+    real_rank, real = screening.rank_features, getattr(selectors, scheme)
+    monkeypatch.setattr(screening, "rank_features", lambda qs, *rest: ranked.append(qs[0].y) or real_rank(qs, *rest))
     monkeypatch.setattr(
         selectors, scheme, lambda q, *rest: seen.append((q[0] if isinstance(q, list) else q).y) or real(q, *rest)
     )

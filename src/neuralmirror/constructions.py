@@ -15,7 +15,7 @@ from neuralmirror.covariances import covariance_matrix
 from neuralmirror.knockoffs import S_METHODS, gaussian_knockoffs, knockoff_s
 from neuralmirror.mirrors import SCALES, draw_noise, feature_generators, mirrored_pair
 from neuralmirror.records import Record
-from neuralmirror.selectors import resolve_device
+from neuralmirror.starts import resolve_device
 from neuralmirror.trials import Row
 
 Floats = NDArray[np.float64]

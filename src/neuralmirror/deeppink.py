@@ -19,7 +19,7 @@ from neuralmirror.base import ControlledSelector
 from neuralmirror.knockoff_selectors import column_covariance
 from neuralmirror.knockoffs import S_METHODS, gaussian_knockoffs, knockoff_s
 from neuralmirror.problems import Problem, response_columns
-from neuralmirror.selectors import resolve_device
+from neuralmirror.starts import resolve_device
 
 Floats = NDArray[np.float64]
 

@@ -74,6 +74,11 @@ def draw_noise(generators: list[np.random.Generator], n: int, n_mirrors: int) ->
     return np.stack(draws).transpose(2, 0, 1)
 
 
+def with_noise(x: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The directions of every feature: X_j (n, p) and its noises (n, p, K) side by side, (n, p, K+1)."""
+    return np.concatenate([x[:, :, None], z], axis=2)
+
+
 def row_sizes(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """How loud the noise of each feature is in each row, s (n, p) with mean square 1; x is standardised.
 

@@ -90,7 +90,7 @@ def simultaneous(
     with ThreadPoolExecutor(min(THREADS, len(problems))) as pool:
         generators = list(pool.map(lambda q, seed: mirrors.feature_generators(q.x, *seed), problems, seeds))
         noises, scales = zip(*pool.map(partial(scaled_noise, settings=settings), problems, generators), strict=True)
-        directions = list(pool.map(lambda q, z: np.concatenate([q.x[:, :, None], z], axis=2), problems, noises))
+        directions = list(pool.map(lambda q, z: mirrors.with_noise(q.x, z), problems, noises))
     parts = [partial(_sparse_part, q, d, settings) for q, d in zip(problems, directions, strict=True)]
     choices, skips = zip(*solve_all(parts, settings), strict=True)
     inputs = simultaneous_inputs(problems, directions, settings)
@@ -195,6 +195,26 @@ def preview(problem: Problem, settings: Settings) -> Steps[Preview]:
     first = choice.first or (yield from lasso.first_stage(choice, problem.x))
     relevant = yield from lasso.relevant_count(replace(choice, first=None if problem.classes else first))
     return Preview(float(np.clip(first.explained, 0, 1)), relevant)
+
+
+def with_mirrors(
+    problems: Sequence[Problem], n_mirrors: int | str, levels: Sequence[float], settings: Settings
+) -> list[Problem]:
+    """The problems with K of each, and with what a sparse fit of X alone leaves of them where that matters.
+
+    `levels` are those of the selections that "auto" serves.
+    """
+    if not isinstance(n_mirrors, str) and settings.scale is not mirrors.correlation_scales:
+        return [replace(problem, n_mirrors=n_mirrors) for problem in problems]
+    seen = solve_all([partial(preview, problem, settings) for problem in problems], settings)
+    return [
+        replace(
+            problem,
+            unexplained=1 - one.explained,
+            n_mirrors=mirrors_needed(one, level) if isinstance(n_mirrors, str) else n_mirrors,
+        )
+        for problem, one, level in zip(problems, seen, levels, strict=True)
+    ]
 
 
 def mirrors_needed(seen: Preview, fdr: float, most: int = 4) -> int:
@@ -341,7 +361,7 @@ def _common_start(
     """A judged network that sees all features and all noises alike, so that its start favours no direction."""
     if settings.n_networks == 1:
         return Common(1.0, settings, np.zeros((1, 1)))
-    directions = np.concatenate([choice.problem.x[:, :, None], noise], axis=2)
+    directions = mirrors.with_noise(choice.problem.x, noise)
     whole = replace(settings, recipe=replace(settings.recipe, coordinates="directions"))
     fixed = replace(whole, transform="standard", degree=choice.degree)
     ((_, skip),) = solve_all([partial(_sparse_part, choice.problem, directions, fixed)], settings)

@@ -14,6 +14,25 @@ from neuralmirror.starts import Seed, Settings
 from neuralmirror.training import Tick
 
 
+def screen(
+    problems: Sequence[Problem],
+    seeds: Sequence[Seed],
+    size: int | str,
+    settings: Settings,
+    tick: Tick | None = None,
+) -> list[tuple[Problem, NDArray[np.intp]]]:
+    """The best features of every problem, ranked on [n/3] rows, with the problem that they make on the other rows."""
+    count = screen_size(size, *problems[0].x.shape)
+    splits = [split_rows(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
+    ranking = [problem.rows(rows) for problem, (rows, _) in zip(problems, splits, strict=True)]
+    orders = rank_features(ranking, seeds, settings, tick)
+    best = [np.sort(order[:count]) for order in orders]
+    return [
+        (problem.rows(others).columns(chosen), chosen)
+        for problem, (_, others), chosen in zip(problems, splits, best, strict=True)
+    ]
+
+
 def screen_size(screen: int | str, n: int, p: int) -> int:
     """m = [n/2] ("half"), [2n/log n] ("log") or a number; the words never ask for more than all p features."""
     if isinstance(screen, str):

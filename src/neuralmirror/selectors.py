@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from torch import Tensor
@@ -19,21 +18,12 @@ from neuralmirror._pieces import fingerprint, kept
 from neuralmirror._progress import progress
 from neuralmirror.base import ControlledSelector
 from neuralmirror.importance import IMPORTANCES, mirror_statistics
-from neuralmirror.mirrors import SCALES, correlation_scales
+from neuralmirror.mirrors import SCALES
 from neuralmirror.networks import ACTIVATIONS
 from neuralmirror.problems import Problem
-from neuralmirror.schemes import (
-    FINE_TUNING,
-    SHRINKAGES,
-    Outcome,
-    individual,
-    mirrors_needed,
-    preview,
-    simultaneous,
-    solve_all,
-)
-from neuralmirror.screening import rank_features, screen_size, split_rows
-from neuralmirror.starts import Settings, chunk_count
+from neuralmirror.schemes import FINE_TUNING, SHRINKAGES, Outcome, individual, simultaneous, with_mirrors
+from neuralmirror.screening import screen
+from neuralmirror.starts import Settings, chunk_count, resolve_device
 from neuralmirror.training import Recipe, Tick
 
 SKIPS: dict[str, int | None] = {"auto": None, "linear": 1, "quadratic": 2, "none": 1}  # and their degrees
@@ -208,8 +198,7 @@ class NeuralGaussianMirror(ControlledSelector):
         """Mirror the features, train, compare, select (Algorithms 1 and 2)."""
         problem, settings, seed = self._prepared(X, y)
         with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
-            (problem,) = screen_together([self], [problem], [seed], settings, tick)
-            (problem,) = preview_together([self], [problem], settings)
+            (problem,) = to_be_mirrored([self], [problem], [seed], settings, tick)
             outcome = self._mirror(problem, settings, seed, tick)
         return self._finish(outcome)
 
@@ -383,58 +372,24 @@ def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple
     """
     read = [selector._prepared(X, y) for selector, (X, y) in zip(selectors, data, strict=True)]
     settings, seeds = read[0][1], [seed for _, _, seed in read]
-    problems = screen_together(selectors, [problem for problem, _, _ in read], seeds, settings)
-    problems = preview_together(selectors, problems, settings)
+    problems = to_be_mirrored(selectors, [problem for problem, _, _ in read], seeds, settings)
     outcomes = simultaneous(problems, [(seed, 0) for seed in seeds], settings)
     for selector, outcome in zip(selectors, outcomes, strict=True):
         selector._finish(outcome)
 
 
-def screen_together(
+def to_be_mirrored(
     selectors: Sequence[NeuralGaussianMirror],
     problems: Sequence[Problem],
     seeds: Sequence[int],
     settings: Settings,
     tick: Tick | None = None,
 ) -> list[Problem]:
-    """Rank on [n/3] rows; return the best features on the other rows. Where no screen is asked for, nothing changes."""
-    if selectors[0].screen is None:
-        return list(problems)
-    size = screen_size(selectors[0]._screen_word(), *problems[0].x.shape)
-    splits = [split_rows(problem, (seed,)) for problem, seed in zip(problems, seeds, strict=True)]
-    ranking = [problem.rows(rows) for problem, (rows, _) in zip(problems, splits, strict=True)]
-    orders = rank_features(ranking, [(seed,) for seed in seeds], settings, tick)
-    screened = []
-    for selector, problem, (_, others), order in zip(selectors, problems, splits, orders, strict=True):
-        best = np.sort(order[:size])
-        selector._keep(best)
-        screened.append(problem.rows(others).columns(best))
-    return screened
-
-
-def preview_together(
-    selectors: Sequence[NeuralGaussianMirror], problems: Sequence[Problem], settings: Settings
-) -> list[Problem]:
-    """The problems with K of each fit, and with what a sparse fit of X alone leaves of them where that matters."""
-    asked = selectors[0].n_mirrors
-    if not isinstance(asked, str) and settings.scale is not correlation_scales:
-        return [replace(problem, n_mirrors=asked) for problem in problems]
-    seen = solve_all([partial(preview, problem, settings) for problem in problems], settings)
-    return [
-        replace(
-            problem,
-            unexplained=1 - one.explained,
-            n_mirrors=mirrors_needed(one, selector.fdr) if isinstance(asked, str) else asked,
-        )
-        for problem, one, selector in zip(problems, seen, selectors, strict=True)
-    ]
-
-
-def resolve_device(device: str) -> str:
-    """ "auto" takes CUDA where there is one."""
-    _checks.check_choice("device", str(device).split(":")[0], ("auto", "cpu", "cuda"))
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device={device!r} was asked for, but PyTorch finds no CUDA device; use 'auto' or 'cpu'")
-    return device
+    """The problems that are to be mirrored: screened where that is asked for, and with K of each fit."""
+    first = selectors[0]
+    if first.screen is not None:
+        screened = screen(problems, [(seed,) for seed in seeds], first._screen_word(), settings, tick)
+        problems = [problem for problem, _ in screened]
+        for selector, (_, best) in zip(selectors, screened, strict=True):
+            selector._keep(best)
+    return with_mirrors(problems, first.n_mirrors, [selector.fdr for selector in selectors], settings)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from neuralmirror import lasso, mirrors
+from neuralmirror import _checks, lasso, mirrors
 from neuralmirror.importance import field_strengths
 from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.problems import Problem
@@ -162,7 +162,7 @@ def padded_products(skips: Sequence[lasso.Skip]) -> tuple[Tensor, Tensor] | tupl
 def individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:
     """X and the covariates for all networks of a chunk, and each network's own pair."""
     p, each = problem.x.shape[1], noise.shape[2] + 1
-    own = np.concatenate([problem.x[:, chunk, None], noise[:, chunk]], axis=2)  # (n, m, K+1)
+    own = mirrors.with_noise(problem.x[:, chunk], noise[:, chunk])  # (n, m, K+1)
     return Inputs(
         shared=as_tensor(np.hstack([problem.x, problem.covariates]), settings),
         own=as_tensor(own.transpose(1, 0, 2), settings),
@@ -247,3 +247,13 @@ def as_tensor(values: NDArray[np.generic], settings: Settings) -> Tensor:
 def as_array(values: Tensor) -> Floats:
     """Double-precision numbers in NumPy."""
     return values.detach().double().cpu().numpy()
+
+
+def resolve_device(device: str) -> str:
+    """ "auto" takes CUDA where there is one."""
+    _checks.check_choice("device", str(device).split(":")[0], ("auto", "cpu", "cuda"))
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r} was asked for, but PyTorch finds no CUDA device; use 'auto' or 'cpu'")
+    return device
