@@ -29,6 +29,7 @@ test: $(STAMP)  ## all tests but the slow ones
 
 lint: $(STAMP)  ## ruff and mypy --strict
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 slow: $(STAMP)  ## the statistical tests: FDR and power over many replicates

@@ -40,8 +40,12 @@ def training_seconds(p, options):
     start = Networks(
         torch.empty(0, draws, WIDTH),
         torch.from_numpy(rng.standard_normal((draws, 2 * p, WIDTH), dtype=np.float32)) / (2 * p) ** 0.5,
-        torch.zeros(draws, WIDTH), layers, torch.empty(draws, 0, 1), torch.zeros(draws, 2 * p, 1), torch.relu,
-    ).to(device)  # fmt: skip
+        torch.zeros(draws, WIDTH),
+        layers,
+        torch.empty(draws, 0, 1),
+        torch.zeros(draws, 2 * p, 1),
+        torch.relu,
+    ).to(device)
     targets = (own[:, :, :10:2] * own[:, :, 2:12:2]).sum(dim=2, keepdim=True)
     recipe = Recipe(steps=options.steps, shrinkage=1.6, adapt_power=0.5)
 

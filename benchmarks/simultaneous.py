@@ -69,9 +69,14 @@ def scikit_learn(own, y, epochs, device):
     from sklearn.neural_network import MLPRegressor
 
     model = MLPRegressor(
-        hidden_layer_sizes=(WIDTH,), batch_size=128, max_iter=epochs, tol=0, n_iter_no_change=epochs, alpha=0,
+        hidden_layer_sizes=(WIDTH,),
+        batch_size=128,
+        max_iter=epochs,
+        tol=0,
+        n_iter_no_change=epochs,
+        alpha=0,
         learning_rate_init=2e-3,
-    )  # fmt: skip
+    )
     return seconds(lambda: model.fit(own, y)) / epochs
 
 
@@ -81,9 +86,16 @@ def lassonet(own, y, epochs, device):
 
     half = (max(1, epochs // 2), max(1, epochs // 2))
     model = LassoNetRegressor(
-        hidden_dims=(WIDTH,), batch_size=128, n_iters=half, patience=None, lambda_seq=[1.0], val_size=0.0,
-        backtrack=False, torch_seed=0, device=device,
-    )  # fmt: skip
+        hidden_dims=(WIDTH,),
+        batch_size=128,
+        n_iters=half,
+        patience=None,
+        lambda_seq=[1.0],
+        val_size=0.0,
+        backtrack=False,
+        torch_seed=0,
+        device=device,
+    )
     took = seconds(lambda: model.path(own, y, X_val=own[:1], y_val=y[:1], return_state_dicts=False), device)
     return took / sum(half) * len(own) / (len(own) // 128 * 128)
 

@@ -7,9 +7,14 @@ from neuralmirror import NeuralGaussianMirror
 
 SCHEMES = ["simultaneous", "individual"]
 QUICK = {
-    "steps": 30, "hidden_sizes": (8, 4), "n_networks": 1, "n_mirrors": 1, "shrinkage": 0.8, "skip": "linear",
+    "steps": 30,
+    "hidden_sizes": (8, 4),
+    "n_networks": 1,
+    "n_mirrors": 1,
+    "shrinkage": 0.8,
+    "skip": "linear",
     "target_transform": "standard",
-}  # fmt: skip
+}
 QUIET = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 

@@ -10,9 +10,15 @@ from neuralmirror.selectors import fit_together
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 FAST = {
-    "steps": 30, "random_state": 0, "hidden_sizes": (8, 4), "shrinkage": 0.8, "n_networks": 1, "n_mirrors": 1,
-    "skip": "linear", "target_transform": "standard",
-}  # fmt: skip
+    "steps": 30,
+    "random_state": 0,
+    "hidden_sizes": (8, 4),
+    "shrinkage": 0.8,
+    "n_networks": 1,
+    "n_mirrors": 1,
+    "skip": "linear",
+    "target_transform": "standard",
+}
 
 
 def mirror(**parameters):

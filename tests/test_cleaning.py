@@ -120,7 +120,7 @@ def test_pruning_leaves_no_pair_above_the_level_and_names_stand_ins() -> None:
 def test_text_becomes_levels_of_one_group() -> None:
     x = np.random.default_rng(0).standard_normal((12, 2))
     colours = (["red", "green", ""] * 4)[:12]
-    done = clean(dataset(x, colour=colours, yes=["n", "y"] * 6, name=list("abcdefghijkl") ), Rules(max_missing=0.5))
+    done = clean(dataset(x, colour=colours, yes=["n", "y"] * 6, name=list("abcdefghijkl")), Rules(max_missing=0.5))
     assert done.names[2:5] == ("colour=(missing)", "colour=green", "colour=red")
     assert done.groups[2:6] == ("colour",) * 3 + ("yes",)
     assert done.x[:, 2:5].sum() == 12

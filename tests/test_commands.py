@@ -141,10 +141,14 @@ def bad_files(cohort: Path) -> Path:
 
     folder = cohort.parent
     text = {
-        "empty.csv": "", "double.csv": "a,a\n1,2\n", "ragged.csv": "a,b\n1,2\n3\n", "text.csv": "a,b\n1,2\n3,x\n5,6\n",
-        "hollow.csv": "a,b,c\n" + "".join(f"{i},,{i * i}\n" for i in range(12)), "pheno.csv": "id,z\ns0,1\n",
+        "empty.csv": "",
+        "double.csv": "a,a\n1,2\n",
+        "ragged.csv": "a,b\n1,2\n3\n",
+        "text.csv": "a,b\n1,2\n3,x\n5,6\n",
+        "hollow.csv": "a,b,c\n" + "".join(f"{i},,{i * i}\n" for i in range(12)),
+        "pheno.csv": "id,z\ns0,1\n",
         "flat.csv": "a,b,c\n" + "".join(f"1,{i},{i * i}\n" for i in range(12)),
-    }  # fmt: skip
+    }
     for name, content in text.items():
         (folder / name).write_text(content)
     (folder / "noise.bin").write_bytes(bytes(range(256)))

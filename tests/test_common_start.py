@@ -13,9 +13,7 @@ from neuralmirror.starts import Settings
 from neuralmirror.training import Recipe
 
 SEED = (7, 0)
-QUICK = Settings(
-    recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=2
-)
+QUICK = Settings(recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=2)
 
 
 def problem(n=80, p=6, classes=0):
@@ -31,6 +29,7 @@ def problem(n=80, p=6, classes=0):
 @pytest.fixture(autouse=True)
 def convinced(monkeypatch):
     """Every judge is believed a little more than half."""
+
     def judge(networks, *_):
         return ensembles.Judgement(*(np.full(len(networks), value) for value in (0.6, 1.0, 0.0)))
 

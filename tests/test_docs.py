@@ -10,10 +10,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/method.md", "docs/comparators.md", "docs/deviations.md",
-    "docs/performance.md", "docs/choosing.md", "docs/report.md",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/method.md",
+    "docs/comparators.md",
+    "docs/deviations.md",
+    "docs/performance.md",
+    "docs/choosing.md",
+    "docs/report.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*/*.md")),
-]  # fmt: skip
+]
 
 
 def blocks(page, language):

@@ -34,17 +34,30 @@ def fit_ensembles(
     def fit(networks, seen, row_weights, shrinkage):
         weights = None if row_weights is None else row_weights.expand(len(networks), -1)
         fitted, curve = train(
-            networks.to("cpu"), seen, targets, loss, recipe, np.random.default_rng(0), row_weights=weights,
+            networks.to("cpu"),
+            seen,
+            targets,
+            loss,
+            recipe,
+            np.random.default_rng(0),
+            row_weights=weights,
             shrinkage=shrinkage,
-        )  # fmt: skip
+        )
         if log is not None:
             log.append((fitted, seen, weights))
         return fitted, curve
 
     return ensembles.fit_ensembles(
-        starts or starts_of(inputs), fit, shrinkages or [recipe.shrinkage], inputs, targets, loss, members,
-        np.random.default_rng(1), members > 1,
-    )  # fmt: skip
+        starts or starts_of(inputs),
+        fit,
+        shrinkages or [recipe.shrinkage],
+        inputs,
+        targets,
+        loss,
+        members,
+        np.random.default_rng(1),
+        members > 1,
+    )
 
 
 def learnable(inputs, seed=5):
@@ -200,9 +213,7 @@ def test_an_ensemble_is_its_skip_and_the_believed_mean_of_its_members(sizes, all
     mean = training.perceptron_values(members, seen).unflatten(0, (3, 2)).mean(dim=0)
     share = torch.from_numpy(one.beliefs)[:, None, None]
     torch.testing.assert_close(training.perceptron_values(one.networks, inputs), share * mean)
-    torch.testing.assert_close(
-        training.skip_values(one.networks, inputs), training.skip_values(log[0][0], inputs)
-    )
+    torch.testing.assert_close(training.skip_values(one.networks, inputs), training.skip_values(log[0][0], inputs))
 
 
 # ---- several shrinkages ----

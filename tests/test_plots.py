@@ -48,9 +48,7 @@ def test_the_histogram_counts_every_feature() -> None:
 
 def test_display_keeps_what_it_drew_and_counts_groups_once() -> None:
     leaders = np.maximum(np.arange(100), 2)  # the first three columns are one feature
-    fitted = SimpleNamespace(
-        _draws=M[None], _leaders=leaders, threshold_=0.3, fdr=0.1, offset=1, _n_mirrors=2
-    )
+    fitted = SimpleNamespace(_draws=M[None], _leaders=leaders, threshold_=0.3, fdr=0.1, offset=1, _n_mirrors=2)
     _, (left, right) = plt.subplots(1, 2)
     display = MirrorDisplay.from_estimator(fitted, ax=left, bins=10)
     assert display.ax_ is left

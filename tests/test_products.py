@@ -185,8 +185,7 @@ def test_classes_have_products_on_the_scale_of_their_logits():
 
 def test_skips_with_fewer_products_are_filled_up():
     skips = [
-        lasso.Skip(*np.zeros((2, 4, 1)), pairs=np.ones((t, 2), dtype=np.intp), products=np.ones((t, 1)))
-        for t in (1, 3)
+        lasso.Skip(*np.zeros((2, 4, 1)), pairs=np.ones((t, 2), dtype=np.intp), products=np.ones((t, 1))) for t in (1, 3)
     ]
     pairs, gamma = padded_products(skips)
     assert pairs.shape == (2, 3, 2)

@@ -147,9 +147,16 @@ def test_tables_come_back_whatever_their_name(name: str, tmp_path: Path) -> None
 def test_npz_tells_names_traits_and_positions_by_length(tmp_path: Path) -> None:
     path = tmp_path / "panel.npz"
     np.savez(
-        path, X=genotypes(), markers=np.array(NAMES), samples=np.array(SAMPLES), chrom=np.ones(P, int),
-        pos=np.arange(P), traits=np.ones((N, 2)), trait_names=np.array(["height", "weight"]), raw=np.zeros((N, P)),
-    )  # fmt: skip
+        path,
+        X=genotypes(),
+        markers=np.array(NAMES),
+        samples=np.array(SAMPLES),
+        chrom=np.ones(P, int),
+        pos=np.arange(P),
+        traits=np.ones((N, 2)),
+        trait_names=np.array(["height", "weight"]),
+        raw=np.zeros((N, P)),
+    )
     table = read_table(path)
     np.testing.assert_array_equal(table.values, genotypes())
     assert (table.names, table.samples) == (NAMES, SAMPLES)

@@ -392,9 +392,17 @@ def test_progress_can_be_shown(capfd):
 def test_the_papers_settings(scheme, screen):
     paper = NeuralGaussianMirror.paper(scheme=scheme, screen=screen, fdr=0.2, steps=30, random_state=0)
     expected = {
-        "offset": 0, "importance": "path", "contrast": "difference", "scale": "kernel", "skip": "none", "shrinkage": 0,
-        "n_networks": 1, "n_mirrors": 1, "hidden_sizes": None, "fdr": 0.2,
-    }  # fmt: skip
+        "offset": 0,
+        "importance": "path",
+        "contrast": "difference",
+        "scale": "kernel",
+        "skip": "none",
+        "shrinkage": 0,
+        "n_networks": 1,
+        "n_mirrors": 1,
+        "hidden_sizes": None,
+        "fdr": 0.2,
+    }
     assert {name: paper.get_params()[name] for name in expected} == expected
     assert paper.coordinates == "pair"
     assert np.isfinite(paper.fit(*data()).mirror_statistics_).all()

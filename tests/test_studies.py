@@ -21,9 +21,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 ROOT = Path(__file__).parents[1]
 NAMES = [
-    "construction-time", "histogram", "hiv", "linear", "roc", "single-index", "sparsity", "tomato",
+    "construction-time",
+    "histogram",
+    "hiv",
+    "linear",
+    "roc",
+    "single-index",
+    "sparsity",
+    "tomato",
     "varying-correlation",
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

@@ -226,9 +226,18 @@ def test_control_allows_two_standard_errors(fdr, error, controlled):
 
 def summary(**changes):
     values = {
-        "row": "tiny", "method": "OLS", "level": 0.1, "replicates": 5, "fdr": 0.08, "fdr_error": 0.01, "power": 0.95,
-        "power_error": 0.02, "selecting": 1.0, "balance": 0.5, "seconds": 1.25,
-    }  # fmt: skip
+        "row": "tiny",
+        "method": "OLS",
+        "level": 0.1,
+        "replicates": 5,
+        "fdr": 0.08,
+        "fdr_error": 0.01,
+        "power": 0.95,
+        "power_error": 0.02,
+        "selecting": 1.0,
+        "balance": 0.5,
+        "seconds": 1.25,
+    }
     return Summary(**{**values, **changes})
 
 

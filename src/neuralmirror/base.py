@@ -80,9 +80,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
                 + _some(f"{copy} = {first}" for copy, first in self.duplicate_features_.items())
             )
         if len(usable) < 2:
-            raise ValueError(
-                f"X has {len(usable)} distinct, varying columns to select from; at least 2 are needed"
-            )
+            raise ValueError(f"X has {len(usable)} distinct, varying columns to select from; at least 2 are needed")
 
     def _conclude(self, statistics: NDArray[np.float64], n_mirrors: int = 1) -> Self:
         """Store the statistics (draws, usable columns), select, and say why when nothing is selected."""
@@ -109,9 +107,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         """Mean over draws of the estimated FDP at the threshold; 0 where a draw selects nothing."""
         counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
         pairs = zip(self._draws, thresholds, strict=True)
-        return float(
-            np.mean([selection.estimated_fdp(m, t, **counting) if np.isfinite(t) else 0.0 for m, t in pairs])
-        )
+        return float(np.mean([selection.estimated_fdp(m, t, **counting) if np.isfinite(t) else 0.0 for m, t in pairs]))
 
     def reselect(self, fdr: float | None = None, offset: int | None = None) -> Mask:
         """The selection at another level or offset, without refitting: a boolean mask over the features."""

@@ -76,10 +76,18 @@ def clean(data: Dataset, rules: Rules) -> Cleaned:
             f"{'; '.join(told) or 'nothing was dropped'}"
         )
     return Cleaned(
-        np.hstack([x, levels]), (*table.names, *level_names), (*table.names, *groups), data.y,
-        covariates if len(covariate_names) else np.empty((len(x), 0)), covariate_names, shares,
-        _notes_by_feature(table), tuple(dropped), data.dropped_samples, (*told, *sentences),
-    )  # fmt: skip
+        np.hstack([x, levels]),
+        (*table.names, *level_names),
+        (*table.names, *groups),
+        data.y,
+        covariates if len(covariate_names) else np.empty((len(x), 0)),
+        covariate_names,
+        shares,
+        _notes_by_feature(table),
+        tuple(dropped),
+        data.dropped_samples,
+        (*told, *sentences),
+    )
 
 
 def missing_shares(table: Table) -> dict[str, float]:
@@ -109,8 +117,10 @@ def _column_means(table: Table, function: Callable[[Block], NDArray[Any]]) -> li
 
 
 def _told_samples(data: Dataset) -> list[str]:
-    return [f"{len(d.names)} sample{'s' * (len(d.names) > 1)} dropped, {d.reason}: {few(d.names)}"
-            for d in data.dropped_samples]  # fmt: skip
+    return [
+        f"{len(d.names)} sample{'s' * (len(d.names) > 1)} dropped, {d.reason}: {few(d.names)}"
+        for d in data.dropped_samples
+    ]
 
 
 def _features(count: int) -> str:
@@ -159,9 +169,11 @@ def _drop_rare(table: Table, rules: Rules) -> Filtered:
 
 def _drop_constant(table: Table, rules: Rules) -> Filtered:
     varies = [
-        v for block in _blocks(table) for v in
-        np.nanmax(_with_nan(block), axis=0, initial=-np.inf) > np.nanmin(_with_nan(block), axis=0, initial=np.inf)
-    ]  # fmt: skip
+        v
+        for block in _blocks(table)
+        for v in np.nanmax(_with_nan(block), axis=0, initial=-np.inf)
+        > np.nanmin(_with_nan(block), axis=0, initial=np.inf)
+    ]
     smaller, out = _keep(table, np.array(varies, dtype=bool), "constant")
     texts = [name for name, column in table.texts.items() if len(set(column) - {""}) < 2]
     return smaller.without(texts), out + ([Dropped("constant", tuple(texts))] if texts else [])

@@ -167,8 +167,17 @@ def _request(options: dict[str, Any]) -> Request:
     reading: Reading = options["reading"]
     source = reading.source(options["data"], options["covar"], options["covariates"])
     passed = (
-        "task", "scheme", "screen", "n_mirrors", "n_repeats", "offset", "steps", "device", "memory", "fdr",
-    )  # fmt: skip
+        "task",
+        "scheme",
+        "screen",
+        "n_mirrors",
+        "n_repeats",
+        "offset",
+        "steps",
+        "device",
+        "memory",
+        "fdr",
+    )
     parameters = {name: _number_or_word(options[name]) for name in passed if options.get(name) is not None}
     parameters["random_state"] = options.get("seed", 0)
     command = shlex.join(["neuralmirror", *sys.argv[1:]])
@@ -220,9 +229,10 @@ def _cautions(record: dict[str, Any]) -> list[str]:
     from neuralmirror.report import verdicts
 
     return [
-        f"Caution: {note['title']}. {note['text']}" for note in verdicts({**record, "warnings": []})
+        f"Caution: {note['title']}. {note['text']}"
+        for note in verdicts({**record, "warnings": []})
         if note["verdict"] == "caution"
-    ]  # fmt: skip
+    ]
 
 
 def _show_findings(findings: dict[str, Any]) -> None:

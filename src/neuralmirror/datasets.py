@@ -79,9 +79,7 @@ def load(source: Source) -> Dataset:
     return _with_response(Dataset(table, target, y, covariates, tuple(dropped)))
 
 
-def _joined(
-    table: Table, path: Path, source: Source, dropped: list[Dropped]
-) -> tuple[Table, dict[str, Column]]:
+def _joined(table: Table, path: Path, source: Source, dropped: list[Dropped]) -> tuple[Table, dict[str, Column]]:
     """The rows of the table that `path` knows, and the columns of `path` in their order."""
     side = read_table(path, sample_id=source.sample_id)
     if side.samples is None:

@@ -201,9 +201,7 @@ def train(pairs: Tensor, y: Tensor, training: Training, seed: int) -> Network:
     return network
 
 
-def initial_network(
-    p: int, hidden: tuple[int, ...], outputs: int, generator: torch.Generator, device: str
-) -> Network:
+def initial_network(p: int, hidden: tuple[int, ...], outputs: int, generator: torch.Generator, device: str) -> Network:
     """Equal filters, Glorot-normal dense weights, zero biases."""
     shapes = list(pairwise([p, *hidden, outputs]))
     dense = [torch.randn(shape, generator=generator) * (2 / sum(shape)) ** 0.5 for shape in shapes]

@@ -135,9 +135,7 @@ class Simulation:
         if self.source is not None:
             object.__setattr__(self, "n", min(self.n, np.shape(self.source)[0]))
 
-    def sample(
-        self, random_state: int | Generator | None = None
-    ) -> tuple[Array, NDArray[Any], NDArray[np.bool_]]:
+    def sample(self, random_state: int | Generator | None = None) -> tuple[Array, NDArray[Any], NDArray[np.bool_]]:
         """X (n, p), y (n,) and the truth (p,), True for the features on which y depends.
 
         A seed gives the same X whatever the link and the response. y is float, or int from 0 for classes.

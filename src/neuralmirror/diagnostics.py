@@ -94,9 +94,7 @@ def _part(problem: Problem, rows: NDArray[np.bool_]) -> Problem:
     return replace(problem, x=problem.x[rows], y=problem.y[rows], covariates=problem.covariates[rows])
 
 
-def _trained(
-    problem: Problem, learning: NDArray[np.bool_], settings: Settings, loss: Loss, seed: int
-) -> Networks:
+def _trained(problem: Problem, learning: NDArray[np.bool_], settings: Settings, loss: Loss, seed: int) -> Networks:
     """One network with X and the covariates as inputs, by the mirror's recipe, stopped by the rows not learned from."""
     rng, (p, c) = np.random.default_rng([seed, 0]), (problem.x.shape[1], problem.covariates.shape[1])
     sizes, outputs = settings.hidden or hidden_sizes(p), problem.codes().shape[1]

@@ -50,10 +50,14 @@ def seconds(cleaned: Cleaned, parameters: dict[str, Any]) -> float:
     """Two short fits on a few columns, stretched to all columns and all steps."""
     p = cleaned.x.shape[1]
     some = np.sort(np.random.default_rng(0).permutation(p)[:TRIAL_COLUMNS])
-    small = Cleaned(**{
-        **vars(cleaned), "x": cleaned.x[:, some], "names": tuple(cleaned.names[j] for j in some),
-        "groups": tuple(cleaned.groups[j] for j in some),
-    })  # fmt: skip
+    small = Cleaned(
+        **{
+            **vars(cleaned),
+            "x": cleaned.x[:, some],
+            "names": tuple(cleaned.names[j] for j in some),
+            "groups": tuple(cleaned.groups[j] for j in some),
+        }
+    )
     short, long = (_timed(small, {**parameters, "steps": steps}) for steps in TRIAL_STEPS)
     step = max(long - short, 1e-4) / (TRIAL_STEPS[1] - TRIAL_STEPS[0])
     fixed = max(short - step * TRIAL_STEPS[0], 0.0)

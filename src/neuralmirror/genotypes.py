@@ -70,9 +70,14 @@ def read_pgen(path: Path) -> Table:
     traits = {name: column for name, column in psam.items() if name not in ("#FID", "#IID", "IID", "PAT", "MAT")}
     names = variant_names(pvar["ID"], notes)
     return Table(
-        np.ascontiguousarray(values.T), names, tuple(ids), traits=traits, notes=notes, form="PLINK 2 .pgen",
+        np.ascontiguousarray(values.T),
+        names,
+        tuple(ids),
+        traits=traits,
+        notes=notes,
+        form="PLINK 2 .pgen",
         genotypes=True,
-    )  # fmt: skip
+    )
 
 
 def read_vcf(path: Path) -> Table:
@@ -152,9 +157,11 @@ def text_lines(path: Path) -> Iterator[str]:
 def variant_notes(chromosomes: Column, positions: Column, alternates: Column, references: Column) -> dict[str, Column]:
     """What is known of each variant."""
     return {
-        "chromosome": chromosomes, "position": as_positions(positions), "allele": alternates,
+        "chromosome": chromosomes,
+        "position": as_positions(positions),
+        "allele": alternates,
         "other_allele": references,
-    }  # fmt: skip
+    }
 
 
 def as_positions(values: Column) -> NDArray[np.int64]:
@@ -188,5 +195,3 @@ def fam_phenotype(values: Column) -> dict[str, Column]:
         words = {1.0: "control", 2.0: "case"}
         return {"phenotype": np.array([words.get(number, "") for number in numbers], dtype=object)}
     return {} if np.isnan(numbers).all() else {"phenotype": numbers}
-
-

@@ -24,7 +24,7 @@ from neuralmirror.lasso import (
     scores_of,
     weights_of_sizes,
     with_squares,
-)  # fmt: skip
+)
 from neuralmirror.problems import standardised
 from neuralmirror.proximal import Neighbours
 from neuralmirror.solvers import Steps

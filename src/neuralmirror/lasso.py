@@ -107,9 +107,7 @@ def plain_lasso(columns: Floats, y: Floats, covariates: Floats) -> Steps[Fit]:
     return replace(fit, explained=1 - left)
 
 
-def choose(
-    problem: Problem, directions: Floats, transform: str = "auto", degree: int | None = None
-) -> Steps[Choice]:
+def choose(problem: Problem, directions: Floats, transform: str = "auto", degree: int | None = None) -> Steps[Choice]:
     """Ranks or plain values of y, and then squares or none, by what a plain lasso explains out of sample.
 
     The lasso sees all directions, so the choice treats X_j and its noise alike. Only open questions are asked.
@@ -168,9 +166,7 @@ def _stacked(fits: list[Skip]) -> Skip:
     return Skip(linear, curve, pairs=np.vstack([fit.pairs for fit in fits]), products=np.vstack(own))
 
 
-def _adaptive_skip(
-    choice: Choice, columns: Floats, y: Floats, groups: Groups, products: str | None
-) -> Steps[Skip]:
+def _adaptive_skip(choice: Choice, columns: Floats, y: Floats, groups: Groups, products: str | None) -> Steps[Skip]:
     """All stages for one output; the covariates' θ follow from what the directions leave."""
     covariates, terms = choice.problem.covariates, with_squares(columns, choice.degree)
     (_, design), (_, rest) = beside(covariates, terms), beside(covariates, y)

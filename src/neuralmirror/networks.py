@@ -188,9 +188,7 @@ def initial_rows(generators: Sequence[np.random.Generator], *shape: int) -> Tens
     return torch.from_numpy(np.stack(draws))
 
 
-def initial_layers(
-    rng: np.random.Generator, sizes: Sequence[int], outputs: int
-) -> list[tuple[Tensor, Tensor]]:
+def initial_layers(rng: np.random.Generator, sizes: Sequence[int], outputs: int) -> list[tuple[Tensor, Tensor]]:
     """(weight, bias) of the layers after the first, He-scaled, for one network: (h, h') and (h',)."""
     return [
         (

@@ -47,9 +47,16 @@ class Reading:
         from neuralmirror.datasets import Source
 
         return Source(
-            data, self.target, self.pheno, covar, listed(covariates), listed(self.drop), self.array, self.sample_id,
+            data,
+            self.target,
+            self.pheno,
+            covar,
+            listed(covariates),
+            listed(self.drop),
+            self.array,
+            self.sample_id,
             self.keep_matching,
-        )  # fmt: skip
+        )
 
     def rules(self) -> Rules:
         """How to clean it."""

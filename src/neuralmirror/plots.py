@@ -29,9 +29,12 @@ def plot_mirror_histogram(
     edges = np.histogram_bin_edges(m, bins=bins)
     groups = [m[m <= -threshold], m[np.abs(m) < threshold], m[m >= threshold]]
     ax.hist(
-        groups, bins=list(edges), stacked=True, color=[LOST, QUIET, WON],
+        groups,
+        bins=list(edges),
+        stacked=True,
+        color=[LOST, QUIET, WON],
         label=["at or below −τ: estimate of the false ones", "between", f"selected ({len(groups[2])})"],
-    )  # fmt: skip
+    )
     if np.isfinite(threshold):
         ax.axvline(threshold, color=MARK, linewidth=1.2)
         ax.axvline(-threshold, color=MARK, linewidth=1.2, linestyle="--")
@@ -69,9 +72,13 @@ def plot_selection_frequency(
 
 
 def plot_manhattan(
-    statistics: ArrayLike, chromosomes: ArrayLike, positions: ArrayLike, threshold: float = np.inf, *,
+    statistics: ArrayLike,
+    chromosomes: ArrayLike,
+    positions: ArrayLike,
+    threshold: float = np.inf,
+    *,
     ax: Axes | None = None,
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Mirror statistics along the genome, chromosome after chromosome."""
     ax, m = _axes(ax), np.asarray(statistics, dtype=float)
     places, ticks = genome_places(chromosomes, positions)

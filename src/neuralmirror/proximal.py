@@ -117,9 +117,7 @@ def folded_lassos(
         excess = (design.mT @ rest).abs().amax(dim=1) / penalties
         return small_gaps(size, squares, along, excess, penalties * theta.abs().sum(dim=1))
 
-    return descend(
-        lambda theta: (design.mT @ residual(theta)).mul_(rate), rate * penalties[:, None], start, settled
-    )
+    return descend(lambda theta: (design.mT @ residual(theta)).mul_(rate), rate * penalties[:, None], start, settled)
 
 
 class Neighbours:
@@ -163,6 +161,8 @@ class Neighbours:
 
         found = descend(
             lambda theta: self.slopes(theta[0])[None] / self.curvature,
-            penalty / w[None] / self.curvature, theta[None], settled,
-        )[0]  # fmt: skip
+            penalty / w[None] / self.curvature,
+            theta[None],
+            settled,
+        )[0]
         return found.mT.double().cpu().numpy()

@@ -90,8 +90,9 @@ def read_frame(path: Path) -> Table:
     import pyarrow.parquet
 
     form, read = {
-        "parquet": ("Parquet", pyarrow.parquet.read_table), "feather": ("Feather", pyarrow.feather.read_table)
-    }[sniff(path)]  # fmt: skip
+        "parquet": ("Parquet", pyarrow.parquet.read_table),
+        "feather": ("Feather", pyarrow.feather.read_table),
+    }[sniff(path)]
     try:
         frame = read(path)
     except pa.ArrowException as error:
@@ -144,8 +145,11 @@ def read_npz(path: Path, array: str | None = None) -> Table:
         values,
         tuple(names) if names is not None else tuple(f"x{j + 1}" for j in range(p)),
         None if samples is None else tuple(samples),
-        traits=traits, notes=notes, form="NPZ", genotypes=bool(genotypes),
-    )  # fmt: skip
+        traits=traits,
+        notes=notes,
+        form="NPZ",
+        genotypes=bool(genotypes),
+    )
 
 
 def _pick(arrays: dict[str, NDArray[Any]], keys: Iterable[str], length: int) -> list[str] | None:

@@ -32,18 +32,27 @@ def render(folder: Path) -> str:
     mirror = NeuralGaussianMirror.load(folder / "model.safetensors")
     page = _environment().get_template("report.html.j2")
     return page.render(
-        run=run, rows=rows, chosen=[row for row in rows if row["selected"] == "true"],
-        payload=_embedded(payload(run, rows, mirror)), notes=verdicts(run), mirrors=mirror._n_mirrors,
-        dropped=_dropped(folder / "dropped.csv"), style=_template("report.css"), script=_template("report.js"),
-    )  # fmt: skip
+        run=run,
+        rows=rows,
+        chosen=[row for row in rows if row["selected"] == "true"],
+        payload=_embedded(payload(run, rows, mirror)),
+        notes=verdicts(run),
+        mirrors=mirror._n_mirrors,
+        dropped=_dropped(folder / "dropped.csv"),
+        style=_template("report.css"),
+        script=_template("report.js"),
+    )
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("neuralmirror"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("neuralmirror"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
     environment.filters["count"] = lambda number: f"{number:,}".replace(",", "\u202f")
     environment.filters["pretty"] = pretty
     return environment
@@ -83,9 +92,12 @@ def columns(rows: list[dict[str, str]]) -> list[str]:
     """The columns of the table that say something: `represents` and frequencies only where they do."""
     names = list(rows[0]) if rows else list(PLAIN)
     dull = {
-        name for name in names if name not in ("feature", "mirror_statistic", "scale", "selected", "q_value")
-        and len({row[name] for row in rows}) == 1 and (name in PLAIN or not rows[0][name])
-    }  # fmt: skip
+        name
+        for name in names
+        if name not in ("feature", "mirror_statistic", "scale", "selected", "q_value")
+        and len({row[name] for row in rows}) == 1
+        and (name in PLAIN or not rows[0][name])
+    }
     if {row["selection_frequency"] for row in rows} <= {"0", "1"}:
         dull.add("selection_frequency")  # a single draw: the same as `selected`
     return [name for name in names if name not in dull]
@@ -114,13 +126,15 @@ def _prediction_verdict(held: dict[str, float]) -> dict[str, str]:
     tail = f" ({held['rows']:.0f} rows that the network never saw)."
     if share > PREDICTS:
         return {
-            "verdict": "good", "title": f"The network explains {share:.0%} of the held-out loss",
+            "verdict": "good",
+            "title": f"The network explains {share:.0%} of the held-out loss",
             "text": numbers + tail,
-        }  # fmt: skip
+        }
     return {
-        "verdict": "caution", "title": "The network predicts next to nothing",
+        "verdict": "caution",
+        "title": "The network predicts next to nothing",
         "text": numbers + tail + " What it follows may be noise: read any selection with great care.",
-    }  # fmt: skip
+    }
 
 
 def _belief_verdict(belief: float) -> dict[str, str]:
@@ -137,9 +151,10 @@ def _sign_verdict(balance: dict[str, float]) -> dict[str, str]:
     if balance["p_value"] >= SIGN_ALARM:
         return {"verdict": "good", "title": "The signs of the others balance", "text": text}
     return {
-        "verdict": "caution", "title": "More wins than chance among the others",
+        "verdict": "caution",
+        "title": "More wins than chance among the others",
         "text": text + " Either weak true features are among them, or signal leaks onto correlated ones.",
-    }  # fmt: skip
+    }
 
 
 def _records(path: Path) -> list[dict[str, str]]:

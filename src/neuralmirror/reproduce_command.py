@@ -77,9 +77,15 @@ def reproduce(
         path = folder / f"{study.name}.jsonl"
         if not table:
             run_study(
-                study, path, methods=chosen_methods(study, method, replicates), device=device,
-                n_jobs=jobs or available_cores(), data=data, smoke=smoke, show=not quiet,
-            )  # fmt: skip
+                study,
+                path,
+                methods=chosen_methods(study, method, replicates),
+                device=device,
+                n_jobs=jobs or available_cores(),
+                data=data,
+                smoke=smoke,
+                show=not quiet,
+            )
         write_page(study, read_records(path), out / f"{study.name}.md")
         Console().print(f"{out / study.name}.md", highlight=False)
     everything = [load_study(name, smoke) for name in study_names()]

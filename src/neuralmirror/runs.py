@@ -117,9 +117,14 @@ def feature_rows(cleaned: Cleaned) -> list[int]:
 
 
 def describe(
-    request: Request, data: Dataset, cleaned: Cleaned, mirror: NeuralGaussianMirror, seconds: dict[str, float],
-    trust: dict[str, Any], messages: Sequence[str],
-) -> dict[str, Any]:  # fmt: skip
+    request: Request,
+    data: Dataset,
+    cleaned: Cleaned,
+    mirror: NeuralGaussianMirror,
+    seconds: dict[str, float],
+    trust: dict[str, Any],
+    messages: Sequence[str],
+) -> dict[str, Any]:
     """Everything that run.json says."""
     rows = feature_rows(cleaned)
     source = request.source
@@ -128,30 +133,38 @@ def describe(
         "command": request.command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "data": {
-            "files": [checksum(path) for path in source.files], "format": data.table.form, "target": data.target,
-            "task": mirror.task_, "classes": [str(c) for c in getattr(mirror, "classes_", [])],
-            "samples": len(cleaned.y), "features": len(rows), "columns": len(cleaned.names),
+            "files": [checksum(path) for path in source.files],
+            "format": data.table.form,
+            "target": data.target,
+            "task": mirror.task_,
+            "classes": [str(c) for c in getattr(mirror, "classes_", [])],
+            "samples": len(cleaned.y),
+            "features": len(rows),
+            "columns": len(cleaned.names),
             "features_read": len(rows) + sum(len(d.names) for d in cleaned.dropped),
             "covariates": list(cleaned.covariate_names),
         },
         "settings": {k: v for k, v in mirror.get_params().items() if k not in aside},
         "cleaning": {
-            "rules": asdict(request.rules), "steps": list(cleaned.steps),
+            "rules": asdict(request.rules),
+            "steps": list(cleaned.steps),
             "dropped": [summary(d) for d in cleaned.dropped],
             "dropped_samples": [summary(d) for d in cleaned.dropped_samples],
         },
         "result": {
             "selected": int(mirror.support_[rows].sum()),
             "threshold": mirror.threshold_ if np.isfinite(mirror.threshold_) else None,
-            "estimated_fdp": mirror.estimated_fdp_, "explanation": explanation(mirror, rows),
-            "n_mirrors": mirror._n_mirrors, "target_transform": getattr(mirror, "target_transform_", None),
+            "estimated_fdp": mirror.estimated_fdp_,
+            "explanation": explanation(mirror, rows),
+            "n_mirrors": mirror._n_mirrors,
+            "target_transform": getattr(mirror, "target_transform_", None),
         },
         "diagnostics": trust,
         "warnings": list(dict.fromkeys(messages)),
         "seconds": seconds,
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-    }  # fmt: skip
+    }
 
 
 def explanation(mirror: NeuralGaussianMirror, rows: list[int]) -> str:
@@ -202,9 +215,16 @@ def selection_table(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> tuple[lis
     """Header and rows of selection.csv, the strongest evidence first."""
     annotations = list(dict.fromkeys(key for notes in cleaned.notes.values() for key in notes))
     header = [
-        "feature", "mirror_statistic", "scale", "selected", "q_value", "selection_frequency", "missing_share",
-        "represents", *annotations,
-    ]  # fmt: skip
+        "feature",
+        "mirror_statistic",
+        "scale",
+        "selected",
+        "q_value",
+        "selection_frequency",
+        "missing_share",
+        "represents",
+        *annotations,
+    ]
     stands_for: dict[str, list[str]] = {}
     for name, _, by in dropped_rows(cleaned.dropped):
         stands_for.setdefault(by, []).append(name)
@@ -223,9 +243,13 @@ def _row(
     numbers = (mirror.mirror_statistics_[j], mirror.scales_[members].mean())
     shares = (mirror.q_values_[j], mirror.selection_frequencies_[j], cleaned.missing_share.get(name, 0.0))
     return [
-        name, *(f"{v:.10g}" for v in numbers), str(bool(mirror.support_[j])).lower(), *(f"{v:.6g}" for v in shares),
-        ";".join(stands_for.get(name, [])), *(str(notes.get(key, "")) for key in annotations),
-    ]  # fmt: skip
+        name,
+        *(f"{v:.10g}" for v in numbers),
+        str(bool(mirror.support_[j])).lower(),
+        *(f"{v:.6g}" for v in shares),
+        ";".join(stands_for.get(name, [])),
+        *(str(notes.get(key, "")) for key in annotations),
+    ]
 
 
 def check_writable(out: Path) -> None:

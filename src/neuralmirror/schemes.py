@@ -38,7 +38,7 @@ from neuralmirror.starts import (
     most_directions,
     simultaneous_inputs,
     simultaneous_starts,
-)  # fmt: skip
+)
 from neuralmirror.training import (
     Inputs,
     Loss,
@@ -50,7 +50,7 @@ from neuralmirror.training import (
     softmax_loss,
     squared_loss,
     train,
-)  # fmt: skip
+)
 
 T = TypeVar("T")
 
@@ -228,9 +228,7 @@ def mirrors_needed(seen: Preview, fdr: float, most: int = 4) -> int:
     return int(np.clip(np.ceil(5 / (fdr * max(1, seen.relevant)) - 1e-9), 1, most))
 
 
-def scaled_noise(
-    problem: Problem, generators: list[np.random.Generator], settings: Settings
-) -> tuple[Floats, Floats]:
+def scaled_noise(problem: Problem, generators: list[np.random.Generator], settings: Settings) -> tuple[Floats, Floats]:
     """c_jZ_j^1..K (n, p, K) and the scales c (p,)."""
     z: Floats = mirrors.draw_noise(generators, len(problem.x), problem.n_mirrors).astype(float, order="C")
     if not problem.n_mirrors:  # a ranking without mirrors
@@ -278,9 +276,18 @@ def fit_networks(
         recipe: Recipe, start: Networks, weights: Tensor | None, tick: Tick | None = None
     ) -> tuple[Networks, Tensor]:
         return train(
-            start, inputs, targets, loss, recipe, np.random.default_rng(seed), row_weights=weights, unit=unit,
-            shrinkage=shrinkage, early_stopping=settings.early_stopping, tick=tick,
-        )  # fmt: skip
+            start,
+            inputs,
+            targets,
+            loss,
+            recipe,
+            np.random.default_rng(seed),
+            row_weights=weights,
+            unit=unit,
+            shrinkage=shrinkage,
+            early_stopping=settings.early_stopping,
+            tick=tick,
+        )
 
     recipe = settings.recipe
     if settings.choose_shrinkage and kept is not None:
@@ -328,9 +335,7 @@ def _choice(problem: Problem, directions: Floats, settings: Settings) -> Steps[l
     return lasso.choose(problem, directions, settings.transform, degree)
 
 
-def _sparse_part(
-    problem: Problem, directions: Floats, settings: Settings
-) -> Steps[tuple[lasso.Choice, lasso.Skip]]:
+def _sparse_part(problem: Problem, directions: Floats, settings: Settings) -> Steps[tuple[lasso.Choice, lasso.Skip]]:
     """The choices for one problem and its skip over all inputs; without a skip, zeros."""
     choice = yield from _choice(problem, directions, settings)
     if settings.skip:

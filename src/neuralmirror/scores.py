@@ -61,6 +61,4 @@ def positions(source: Any, selector: ControlledSelector, _: Sample) -> Record:
     return {"listed": len(places[0]), "unlisted": len(places[1])}
 
 
-MEASURES: dict[str, Measure] = {
-    "proxy": proxy_scores, "roc": roc, "histogram": histogram, "positions": positions
-}  # fmt: skip
+MEASURES: dict[str, Measure] = {"proxy": proxy_scores, "roc": roc, "histogram": histogram, "positions": positions}

@@ -18,9 +18,7 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def estimated_fdp(
-    statistics: ArrayLike, threshold: ArrayLike, *, offset: int = 1, n_mirrors: int = 1
-) -> Floats:
+def estimated_fdp(statistics: ArrayLike, threshold: ArrayLike, *, offset: int = 1, n_mirrors: int = 1) -> Floats:
     """(offset + #{M ≤ −t}) / (K · max(1, #{M ≥ t})) for each threshold t (eq. fdphat; the paper has offset 0)."""
     ordered = np.sort(np.asarray(statistics, dtype=float))
     t = np.asarray(threshold, dtype=float)

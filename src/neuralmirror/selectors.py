@@ -188,10 +188,22 @@ class NeuralGaussianMirror(ControlledSelector):
     ) -> Self:
         """The paper's own settings: path products, offset 0, kernel scales, a plain perceptron on mirrored pairs."""
         settings = {
-            "scheme": scheme, "screen": screen, "fdr": fdr, "offset": 0, "scale": "kernel", "importance": "path",
-            "contrast": "difference", "n_mirrors": 1, "hidden_sizes": None, "n_networks": 1, "skip": "none",
-            "shrinkage": 0.0, "adaptive_power": 0.0, "coordinates": "pair", "target_transform": "standard",
-        }  # fmt: skip
+            "scheme": scheme,
+            "screen": screen,
+            "fdr": fdr,
+            "offset": 0,
+            "scale": "kernel",
+            "importance": "path",
+            "contrast": "difference",
+            "n_mirrors": 1,
+            "hidden_sizes": None,
+            "n_networks": 1,
+            "skip": "none",
+            "shrinkage": 0.0,
+            "adaptive_power": 0.0,
+            "coordinates": "pair",
+            "target_transform": "standard",
+        }
         return cls(**{**settings, **changes})
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -229,9 +241,7 @@ class NeuralGaussianMirror(ControlledSelector):
                 f"coordinates='pair' holds one noise per feature, got n_mirrors={self.n_mirrors!r}; set it to 1"
             )
         skip = _checks.check_choice("skip", self.skip, SKIPS)
-        choose = isinstance(self.shrinkage, str) and bool(
-            _checks.check_choice("shrinkage", self.shrinkage, ("auto",))
-        )
+        choose = isinstance(self.shrinkage, str) and bool(_checks.check_choice("shrinkage", self.shrinkage, ("auto",)))
         recipe = Recipe(
             steps=_checks.check_count("steps", self.steps),
             batch_size=_checks.check_count("batch_size", self.batch_size),
@@ -250,9 +260,7 @@ class NeuralGaussianMirror(ControlledSelector):
             skip=skip != "none",
             degree=SKIPS[skip],
             products=skip in ("auto", "quadratic"),
-            transform=_checks.check_choice(
-                "target_transform", self.target_transform, ("auto", "rank", "standard")
-            ),
+            transform=_checks.check_choice("target_transform", self.target_transform, ("auto", "rank", "standard")),
             choose_shrinkage=choose,
             early_stopping=bool(self.early_stopping),
             memory=int(_checks.check_positive("memory", self.memory) * 2**30),

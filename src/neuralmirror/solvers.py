@@ -190,9 +190,7 @@ def filled(arrays: Sequence[Floats]) -> Tensor:
     return whole
 
 
-def _part(
-    design: Tensor, y: Tensor, penalties: Tensor, start: Tensor, curvature: Tensor
-) -> tuple[_Path, Tensor]:
+def _part(design: Tensor, y: Tensor, penalties: Tensor, start: Tensor, curvature: Tensor) -> tuple[_Path, Tensor]:
     """Errors and coefficients at some penalties, and the last coefficients of each fold (b, d, folds)."""
     n, folds = design.shape[1], FOLDS.n_splits + 1
     seen = torch.ones(n, folds, device=design.device)  # the last fold sees all rows

@@ -99,9 +99,7 @@ def simultaneous_starts(
 
     def starts(wanted: NDArray[np.intp], member: int) -> Networks:
         rngs = [np.random.default_rng([*seeds[i], 0, member]) for i in wanted]
-        own = [
-            torch.cat([rows[i][member], covariates(problems[i], rng)]) for i, rng in zip(wanted, rngs, strict=True)
-        ]
+        own = [torch.cat([rows[i][member], covariates(problems[i], rng)]) for i, rng in zip(wanted, rngs, strict=True)]
         layers = [initial_layers(rng, sizes, outputs) for rng in rngs]
         chosen = [wide[i] for i in wanted]
         linear, curve, intercept = (

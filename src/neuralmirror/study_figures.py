@@ -52,9 +52,15 @@ def _printed(ax: Axes, study: Study, cells: list[dict[str, Any]], key: str) -> N
         found = [(cell[study.figure["x"]], study.published.value(cell_name(cell), column)) for cell in cells]
         shown = [(at, value[key == "power"]) for at, value in found if value is not None]
         ax.scatter(
-            [at for at, _ in shown], [value for _, value in shown], marker="^", s=28, facecolors="none",
-            edgecolors=COLOURS[column], linewidths=0.9, label=f"paper: {column}",
-        )  # fmt: skip
+            [at for at, _ in shown],
+            [value for _, value in shown],
+            marker="^",
+            s=28,
+            facecolors="none",
+            edgecolors=COLOURS[column],
+            linewidths=0.9,
+            label=f"paper: {column}",
+        )
 
 
 def roc_curves(study: Study, records: Sequence[Record]) -> Figure:

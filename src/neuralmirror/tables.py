@@ -93,9 +93,7 @@ def check_distinct(names: Sequence[str], noun: str) -> None:
         return
     seen: set[str] = set()
     repeated = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-    raise DataError(
-        f"duplicate {noun} {repeated[0]!r} ({len(repeated)} repeated in all); make every {noun} unique"
-    )
+    raise DataError(f"duplicate {noun} {repeated[0]!r} ({len(repeated)} repeated in all); make every {noun} unique")
 
 
 def find_name(name: str, names: Iterable[str], noun: str) -> str:

@@ -301,9 +301,20 @@ class Adam:
         """w ← w − rate · m̂ / (√v̂ + ε) with m and v the running means of g and g², less their bias to zero."""
         torch._foreach_add_(self.counts, 1)
         torch._fused_adam_(
-            self.parameters, gradients, self.means, self.squares, [], self.counts, lr=rate, beta1=self.betas[0],
-            beta2=self.betas[1], weight_decay=0.0, eps=self.eps, amsgrad=False, maximize=False,
-        )  # fmt: skip
+            self.parameters,
+            gradients,
+            self.means,
+            self.squares,
+            [],
+            self.counts,
+            lr=rate,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            weight_decay=0.0,
+            eps=self.eps,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 def shrink(networks: Networks, amount: Tensor, weights: tuple[Tensor, Tensor]) -> None:

@@ -138,5 +138,3 @@ def _print(summaries: list[trials.Summary], rows: list[trials.Row]) -> None:
         cells = (s.row, s.method, str(s.replicates), fdr if s.controlled else f"[red]{fdr}[/red]", power)
         shown.add_row(*cells, "" if target is None else f"{target:g}", f"{s.balance:.2f}", f"{s.seconds:.1f}")
     Console().print(shown)
-
-

@@ -95,13 +95,21 @@ def record(row: Row, method: str, seed: int, selector: ControlledSelector, sampl
     nulls = getattr(selector, "mirror_statistics_", np.zeros(len(truth)))[~truth]  # p-values have no signs
     kept = {key: value for measure in row.measures for key, value in measure(row.simulation, selector, sample).items()}
     return {
-        **row.labels, "row": row.name, "method": method, "seed": seed, "fdr": row.fdr,
+        **row.labels,
+        "row": row.name,
+        "method": method,
+        "seed": seed,
+        "fdr": row.fdr,
         "version": version("neuralmirror"),
         "fdp": round(false_discovery_proportion(selector.support_, truth), 5),
-        "power": round(power(selector.support_, truth), 5), "selected": int(selector.support_.sum()),
-        "null_won": int((nulls > 0).sum()), "null_lost": int((nulls < 0).sum()),
-        "mirrors": int(getattr(selector, "n_mirrors_", 1)), "seconds": round(seconds, 2), **kept,
-    }  # fmt: skip
+        "power": round(power(selector.support_, truth), 5),
+        "selected": int(selector.support_.sum()),
+        "null_won": int((nulls > 0).sum()),
+        "null_lost": int((nulls < 0).sum()),
+        "mirrors": int(getattr(selector, "n_mirrors_", 1)),
+        "seconds": round(seconds, 2),
+        **kept,
+    }
 
 
 def run_one(row: Row, method: str, make: Maker, seed: int) -> Record:
@@ -203,9 +211,16 @@ def _summary(row: str, method: str, fits: list[Record]) -> Summary:
         for key in ("fdp", "power", "null_won", "null_lost", "selected", "seconds")
     )
     return Summary(
-        row, method, fits[0]["fdr"], len(fits), *mean_and_error(fdp), *mean_and_error(found),
-        (selected > 0).mean(), won.sum() / max(1.0, (won + lost).sum()), float(np.median(seconds)),
-    )  # fmt: skip
+        row,
+        method,
+        fits[0]["fdr"],
+        len(fits),
+        *mean_and_error(fdp),
+        *mean_and_error(found),
+        (selected > 0).mean(),
+        won.sum() / max(1.0, (won + lost).sum()),
+        float(np.median(seconds)),
+    )
 
 
 def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
