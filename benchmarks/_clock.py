@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuralmirror._precision import tensor_cores
+from neuralmirror._internal.precision import tensor_cores
 
 
 def wait(device: str) -> None:

@@ -21,11 +21,11 @@ from _clock import default_device, seconds
 from joblib import Parallel, delayed
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror.designs import Simulation
-from neuralmirror.networks import Networks, initial_layers
-from neuralmirror.selectors import fit_together
-from neuralmirror.training import Inputs, Recipe, squared_loss, train
-from neuralmirror.trials import available_cores
+from neuralmirror.learner.networks import Networks, initial_layers
+from neuralmirror.learner.training import Inputs, Recipe, squared_loss, train
+from neuralmirror.mirror.estimator import fit_together
+from neuralmirror.simulation.designs import Simulation
+from neuralmirror.studies.scenarios import available_cores
 
 WIDTH = 200
 

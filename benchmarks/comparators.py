@@ -24,8 +24,8 @@ import warnings
 import numpy as np
 
 from neuralmirror.comparison import METHODS
-from neuralmirror.designs import Simulation
 from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror.simulation.designs import Simulation
 
 SETTINGS = {
     "toeplitz": Simulation("toeplitz", n=1000, p=500, k=30),

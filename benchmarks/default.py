@@ -11,8 +11,8 @@ import sys
 import time
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror.designs import Simulation
 from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror.simulation.designs import Simulation
 
 GOALS = {500: 30, 2000: 120}
 

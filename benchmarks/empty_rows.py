@@ -15,10 +15,10 @@ import argparse
 import numpy as np
 import torch
 
-from neuralmirror import training
-from neuralmirror.designs import Simulation
-from neuralmirror.networks import Networks, initial_layers
-from neuralmirror.problems import standardised
+from neuralmirror._internal.standardised import standardised
+from neuralmirror.learner import training
+from neuralmirror.learner.networks import Networks, initial_layers
+from neuralmirror.simulation.designs import Simulation
 
 WIDTH = 200
 

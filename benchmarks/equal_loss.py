@@ -25,9 +25,9 @@ from _clock import default_device, seconds
 from simultaneous import WIDTH, perceptrons, shape
 from sklearn.neural_network import MLPRegressor
 
-from neuralmirror.designs import Simulation
-from neuralmirror.problems import standardised
-from neuralmirror.training import Recipe, squared_loss, train
+from neuralmirror._internal.standardised import standardised
+from neuralmirror.learner.training import Recipe, squared_loss, train
+from neuralmirror.simulation.designs import Simulation
 
 UNSEEN = 2000
 

@@ -29,9 +29,9 @@ from _clock import default_device, product_rate, seconds
 from torch import nn
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror.designs import Simulation
-from neuralmirror.networks import Networks, initial_layers
-from neuralmirror.training import Inputs, Recipe, cosine_rates, minibatches, squared_loss, train
+from neuralmirror.learner.networks import Networks, initial_layers
+from neuralmirror.learner.training import Inputs, Recipe, cosine_rates, minibatches, squared_loss, train
+from neuralmirror.simulation.designs import Simulation
 
 DEFAULT_STEPS = Recipe().steps
 

@@ -18,7 +18,7 @@ import numpy as np
 from _clock import copy_rate, default_device, product_rate, seconds
 from simultaneous import WIDTH, mirrored, perceptrons
 
-from neuralmirror.training import Recipe, squared_loss, train
+from neuralmirror.learner.training import Recipe, squared_loss, train
 
 CASES = {
     "cpu": ["1x1000x500", "6x1000x50"],

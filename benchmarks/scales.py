@@ -26,11 +26,12 @@ import numpy as np
 import torch
 from _clock import default_device, exp_rate, in_child, peak_gigabytes, product_rate, seconds
 
-from neuralmirror import kernels, mirrors
-from neuralmirror.designs import ar
-from neuralmirror.knockoffs import S_METHODS, gaussian_knockoffs
+from neuralmirror.comparators.knockoffs.sampling import S_METHODS, gaussian_knockoffs
+from neuralmirror.mirror import kernels
+from neuralmirror.mirror.scales import COARSE, LANDMARKS, kernel_scales, minimise_scale
+from neuralmirror.simulation.designs import ar
 
-CANDIDATES = len(mirrors.COARSE) + 5  # the coarse grid and the finer one
+CANDIDATES = len(COARSE) + 5  # the coarse grid and the finer one
 KNOCKPY_LARGEST = {"mvr": 2000, "sdp": 500}  # larger ones take many minutes
 FIGURE = Path(__file__).parents[1] / "docs" / "images" / "scales.svg"
 
@@ -53,12 +54,12 @@ def naive_scale(x, z, j):
     def measure(scales):
         return torch.stack([dependence(c) for c in scales[0]])[None]
 
-    return mirrors.minimise_scale(measure, x[:, j].std(correction=0)[None])
+    return minimise_scale(measure, x[:, j].std(correction=0)[None])
 
 
 def floor(n, p, device):
     """Seconds for the exponentials and for the multiplications of the linear-cost rule at the machine's own rates."""
-    nodes, landmarks = len(kernels.NODES), mirrors.LANDMARKS
+    nodes, landmarks = len(kernels.NODES), LANDMARKS
     exps = n * p * (CANDIDATES * 2 * nodes + landmarks)
     products = n * p * (CANDIDATES * (2 * landmarks * nodes**2 + nodes**2 + 4 * nodes**2) + landmarks**2)
     return exps / exp_rate(device), products / product_rate(device)
@@ -84,7 +85,7 @@ def knockoff_seconds(x, method):
 def compare(p, options):
     """One size at n = 1000 against the loop, knockoffs and the machine."""
     x, z = data(1000, p, options.device)
-    took = seconds(lambda: mirrors.kernel_scales(x, z), options.device, 3)
+    took = seconds(lambda: kernel_scales(x, z), options.device, 3)
     sample = range(0, p, max(1, p // options.sample))
     loop = seconds(lambda: [naive_scale(x, z, j) for j in sample], options.device) / len(sample) * p
     exps, products = floor(1000, p, options.device)
@@ -99,9 +100,9 @@ def compare(p, options):
 def measure(n, p, device):
     """Seconds and the growth of memory at one size."""
     x, z = data(n, p, device)
-    mirrors.kernel_scales(x[:300, :8], z[:300, :8])
+    kernel_scales(x[:300, :8], z[:300, :8])
     before = peak_gigabytes(device)
-    took = seconds(lambda: mirrors.kernel_scales(x, z), device)
+    took = seconds(lambda: kernel_scales(x, z), device)
     return {"n": n, "p": p, "seconds": took, "data": before, "peak": peak_gigabytes(device)}
 
 

@@ -29,9 +29,9 @@ import torch
 from _clock import copy_rate, default_device, in_child, peak_gigabytes, product_rate, seconds
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror.designs import Simulation
-from neuralmirror.networks import Networks, initial_layers
-from neuralmirror.training import Inputs, Recipe, squared_loss, train
+from neuralmirror.learner.networks import Networks, initial_layers
+from neuralmirror.learner.training import Inputs, Recipe, squared_loss, train
+from neuralmirror.simulation.designs import Simulation
 
 CASES = ["1000x500", "1000x2000", "1000x10000", "50000x2000"]
 WIDTH = 200

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from neuralmirror.networks import ACTIVATIONS, Networks
-from neuralmirror.problems import Problem, standardised
-from neuralmirror.training import Inputs
+from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror.learner.networks import ACTIVATIONS, Networks
+from neuralmirror.learner.training import Inputs
 
 
 def normal(rng, *shape):

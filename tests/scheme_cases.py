@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from neuralmirror.schemes import individual, simultaneous
-from neuralmirror.starts import Settings
-from neuralmirror.training import Recipe
+from neuralmirror.learner.training import Recipe
+from neuralmirror.mirror.configuration import Settings
+from neuralmirror.mirror.individual import individual
+from neuralmirror.mirror.simultaneous import simultaneous
 
 SEED = (7, 0)
 QUICK = Settings(recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=1)

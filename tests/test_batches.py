@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from neuralmirror import NeuralGaussianMirror, ensembles
-from neuralmirror.importance import mirror_statistics
-from neuralmirror.selectors import fit_together
+from neuralmirror import NeuralGaussianMirror
+from neuralmirror.learner import stacking
+from neuralmirror.mirror.estimator import fit_together
+from neuralmirror.mirror.importance import mirror_statistics
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
@@ -35,7 +36,7 @@ def data(seed=0, n=80, p=8, relevant=4):
 @pytest.fixture
 def unbelieved(monkeypatch):
     """No judge convinces, so that the sparse part decides and the order of minibatches hardly matters."""
-    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)
+    monkeypatch.setattr(stacking, "EVIDENCE", 1e9)
 
 
 # ---- one batch ----
@@ -91,14 +92,14 @@ def test_fits_of_one_batch_keep_their_own_levels_and_groups():
 
 
 def test_only_single_simultaneous_fits_on_a_gpu_go_in_batches(monkeypatch):
-    from neuralmirror import selectors
+    from neuralmirror.mirror import estimator
 
-    monkeypatch.setattr(selectors, "resolve_device", lambda device: "cuda")
+    monkeypatch.setattr(estimator, "resolve_device", lambda device: "cuda")
     assert mirror().trains_in_batches()
     assert mirror(screen=4).trains_in_batches()
     for parameters in ({"scheme": "individual"}, {"n_repeats": 2}):
         assert not mirror(**parameters).trains_in_batches()
-    monkeypatch.setattr(selectors, "resolve_device", lambda device: "cpu")
+    monkeypatch.setattr(estimator, "resolve_device", lambda device: "cpu")
     assert not mirror().trains_in_batches()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from neuralmirror import BHSelector, NeuralGaussianMirror, calibrate
 from neuralmirror.cli import main
-from neuralmirror.trial_command import _setting
+from neuralmirror.cli.trial import _setting
 
 QUICK = {"steps": 5, "hidden_sizes": 8, "skip": "linear", "target_transform": "standard", "n_mirrors": 2}
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuralmirror.cleaning import Rules, clean
-from neuralmirror.datasets import Dataset, Source, covariate_matrix, load
-from neuralmirror.readers import read_table
-from neuralmirror.tables import DataError, Table
+from neuralmirror.io.cleaning import Rules, clean
+from neuralmirror.io.formats import read_table
+from neuralmirror.io.loading import Dataset, Source, covariate_matrix, load
+from neuralmirror.io.tables import DataError, Table
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from neuralmirror import cli
-from neuralmirror._output import results_folder
-from neuralmirror.demo import P, example
+from neuralmirror._internal.output import results_folder
 from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror.simulation.example import P, example
 
 PROGRAM = [sys.executable, "-c", "import sys; from neuralmirror.cli import main; sys.exit(main())"]
 
@@ -94,7 +94,7 @@ def test_what_a_user_can_mend_is_exit_code_2(error, monkeypatch, capsys):
     def command():
         raise error
 
-    monkeypatch.setattr("neuralmirror.demo.demo", command)
+    monkeypatch.setattr("neuralmirror.cli.demo.demo", command)
     assert cli.main(["demo"]) == 2
     told = capsys.readouterr().err
     assert told == f"neuralmirror: {' '.join(str(error).split())}\n"
@@ -104,7 +104,7 @@ def test_what_only_we_can_mend_is_raised(monkeypatch):
     def command():
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("neuralmirror.demo.demo", command)
+    monkeypatch.setattr("neuralmirror.cli.demo.demo", command)
     with pytest.raises(RuntimeError, match="a bug"):
         cli.main(["demo"])
 

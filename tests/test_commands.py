@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuralmirror import NeuralGaussianMirror, runs
+from neuralmirror import NeuralGaussianMirror
 from neuralmirror.cli import main
+from neuralmirror.report import run as report_run
 
 FAST = ["--steps=60", "--no-check", "--quiet"]
 FILES = {"selection.csv", "dropped.csv", "run.json", "model.safetensors", "report.html"}
@@ -82,7 +83,7 @@ def test_a_failure_leaves_nothing(cohort: Path, tmp_path: Path, monkeypatch: pyt
     def full(*_: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(runs, "render", full)
+    monkeypatch.setattr(report_run, "render", full)
     before = set(tmp_path.iterdir())
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 2
     assert set(tmp_path.iterdir()) == before
@@ -175,7 +176,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 def test_a_folder_that_cannot_be_written(
     cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runs.os, "access", lambda *_: False)
+    monkeypatch.setattr(report_run.os, "access", lambda *_: False)
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 2
     assert "not writable" in capsys.readouterr().err
 
@@ -209,7 +210,7 @@ def test_ctrl_c_ends_cleanly(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "fit", stopped)
+    monkeypatch.setattr(report_run, "fit", stopped)
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 130
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "out").exists()

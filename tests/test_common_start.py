@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from neuralmirror import ensembles, mirrors, schemes, starts
-from neuralmirror.problems import Problem, standardised
-from neuralmirror.schemes import individual
-from neuralmirror.starts import Settings
-from neuralmirror.training import Recipe
+from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror.learner import initial_weights, stacking
+from neuralmirror.learner.training import Recipe
+from neuralmirror.mirror import fitting
+from neuralmirror.mirror import individual as individual_module
+from neuralmirror.mirror.configuration import Settings
+from neuralmirror.mirror.individual import individual
+from neuralmirror.mirror.noise import draw_noise
 
 SEED = (7, 0)
 QUICK = Settings(recipe=Recipe(steps=25, batch_size=32), hidden=(8, 4), transform="standard", degree=1, n_networks=2)
@@ -31,20 +34,21 @@ def convinced(monkeypatch):
     """Every judge is believed a little more than half."""
 
     def judge(networks, *_):
-        return ensembles.Judgement(*(np.full(len(networks), value) for value in (0.6, 1.0, 0.0)))
+        return stacking.Judgement(*(np.full(len(networks), value) for value in (0.6, 1.0, 0.0)))
 
-    monkeypatch.setattr(ensembles, "judge", judge)
+    monkeypatch.setattr(stacking, "judge", judge)
 
 
 def test_individual_networks_take_few_steps_from_a_network_that_saw_all_mirrors(monkeypatch):
-    steps, begun, real = [], [], schemes.fit_networks
+    steps, begun, real = [], [], fitting.fit_networks
 
     def noted(networks, inputs, targets, loss, settings, *rest, **options):
         steps.append(settings.recipe.steps)
         begun.append(networks)
         return real(networks, inputs, targets, loss, settings, *rest, **options)
 
-    monkeypatch.setattr(schemes, "fit_networks", noted)
+    for module in (fitting, individual_module):
+        monkeypatch.setattr(module, "fit_networks", noted)
     q = problem(p=4)
     outcome = individual(q, SEED, replace(QUICK, memory=2**40))
     assert steps == [25, 25, 2]  # a judge, its network on all rows, and a tenth for the four
@@ -62,7 +66,7 @@ def test_the_common_start_treats_a_feature_and_its_noise_alike(monkeypatch):
     """Z → −Z with the starting rows of the noise turned too."""
     q, settings = problem(), QUICK
     before = individual(q, SEED, settings).strengths
-    noise, rows = mirrors.draw_noise, starts.initial_rows
+    noise, rows = draw_noise, initial_weights.initial_rows
 
     def turned_rows(generators, *shape):
         drawn = rows(generators, *shape)
@@ -70,8 +74,8 @@ def test_the_common_start_treats_a_feature_and_its_noise_alike(monkeypatch):
             drawn[..., 1, :] *= -1
         return drawn
 
-    monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
-    monkeypatch.setattr(starts, "initial_rows", turned_rows)
+    monkeypatch.setattr(fitting, "draw_noise", lambda *arguments: -noise(*arguments))
+    monkeypatch.setattr(initial_weights, "initial_rows", turned_rows)
     np.testing.assert_allclose(individual(q, SEED, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 

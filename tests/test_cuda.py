@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from neuralmirror import NeuralGaussianMirror, proximal
-from neuralmirror.designs import Simulation
+from neuralmirror import NeuralGaussianMirror
+from neuralmirror.learner import proximal
+from neuralmirror.simulation.designs import Simulation
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 SAMPLES = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuralmirror import deeppink as dp
+from neuralmirror.comparators import deeppink as dp
 
 
 def pairs_and_response(seed=0, n=120, p=12, k=4):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from neuralmirror import responses
-from neuralmirror.designs import DESIGNS, FAMILIES, Simulation
+from neuralmirror.simulation import responses
+from neuralmirror.simulation.designs import DESIGNS, FAMILIES, Simulation
 
 LINKS = [*responses.INDEX, *responses.ADDITIVE]
 

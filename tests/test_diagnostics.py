@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror.diagnostics import held_out, sign_balance
-from neuralmirror.report import columns, verdicts
+from neuralmirror.report.diagnostics import held_out, sign_balance
+from neuralmirror.report.rendering import columns, verdicts
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((240, 8))

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from builders import normal, random_networks, simultaneous_inputs
-from neuralmirror import ensembles, training
-from neuralmirror.importance import field_strengths
-from neuralmirror.training import Recipe, train
+from neuralmirror.learner import stacking, training
+from neuralmirror.learner.training import Recipe, train
+from neuralmirror.mirror.importance import field_strengths
 
 SHORT = Recipe(steps=40, batch_size=32, learning_rate=1e-2, shrinkage=0.3)
 LONG = replace(SHORT, steps=300, batch_size=64)
@@ -23,7 +23,7 @@ def starts_of(inputs, **shape):
         first, drawn = (random_networks(10 * int(problem) + number, **options) for number in (0, member))
         return replace(drawn, skip_own=first.skip_own, curve_own=first.curve_own)
 
-    return lambda problems, member: ensembles.Networks.cat([one(problem, member) for problem in problems])
+    return lambda problems, member: stacking.Networks.cat([one(problem, member) for problem in problems])
 
 
 def fit_ensembles(
@@ -47,7 +47,7 @@ def fit_ensembles(
             log.append((fitted, seen, weights))
         return fitted, curve
 
-    return ensembles.fit_ensembles(
+    return stacking.fit_ensembles(
         starts or starts_of(inputs),
         fit,
         shrinkages or [recipe.shrinkage],
@@ -75,9 +75,9 @@ def all_learned(monkeypatch):
     """Members are trained, and believed a little more than half, whatever a judge finds."""
 
     def judge(networks, *_):
-        return ensembles.Judgement(*(np.full(len(networks), value) for value in (0.6, 1.0, 0.0)))
+        return stacking.Judgement(*(np.full(len(networks), value) for value in (0.6, 1.0, 0.0)))
 
-    monkeypatch.setattr(ensembles, "judge", judge)
+    monkeypatch.setattr(stacking, "judge", judge)
 
 
 # ---- which rows ----
@@ -85,11 +85,11 @@ def all_learned(monkeypatch):
 
 @pytest.mark.parametrize("n", [10, 11, 57])
 def test_one_part_of_the_rows_is_held_out(n):
-    kept = ensembles.part_kept(torch.zeros(2, n, 1), np.random.default_rng(0))
+    kept = stacking.part_kept(torch.zeros(2, n, 1), np.random.default_rng(0))
     assert kept.shape == (n,)
     assert set(kept.unique().tolist()) == {0.0, 1.0}
-    assert abs(float((1 - kept).sum()) - n / ensembles.PARTS) < 1
-    assert not torch.equal(kept, ensembles.part_kept(torch.zeros(2, n, 1), np.random.default_rng(1)))
+    assert abs(float((1 - kept).sum()) - n / stacking.PARTS) < 1
+    assert not torch.equal(kept, stacking.part_kept(torch.zeros(2, n, 1), np.random.default_rng(1)))
 
 
 def test_a_judge_never_sees_the_rows_it_is_judged_on():
@@ -136,14 +136,14 @@ def test_a_single_member_sees_all_rows_and_is_believed():
 def test_losses_by_belief_go_from_the_skip_to_the_whole_network():
     inputs = simultaneous_inputs(p=3, m=2)
     networks, targets = random_networks(m=2, shared=0, own=6, curve=True), noise(inputs).expand(2, -1, -1)
-    losses = ensembles.losses_by_belief(networks, inputs, targets, training.squared_loss)
-    assert losses.shape == (2, len(ensembles.BELIEFS), 40)
+    losses = stacking.losses_by_belief(networks, inputs, targets, training.squared_loss)
+    assert losses.shape == (2, len(stacking.BELIEFS), 40)
     skip = training.squared_loss(networks.skip(inputs.shared, inputs.own), targets)
     whole = training.squared_loss(networks(inputs.shared, inputs.own), targets)
     torch.testing.assert_close(losses[:, 0], skip)
     torch.testing.assert_close(losses[:, -1], whole)
-    middle = len(ensembles.BELIEFS) // 2
-    assert float(ensembles.BELIEFS[middle]) == pytest.approx(0.5)
+    middle = len(stacking.BELIEFS) // 2
+    assert float(stacking.BELIEFS[middle]) == pytest.approx(0.5)
     half = networks.scaled(torch.full((2,), 0.5, dtype=torch.float64))
     torch.testing.assert_close(losses[:, middle], training.squared_loss(half(inputs.shared, inputs.own), targets))
 
@@ -153,13 +153,13 @@ def test_a_judgement_is_the_best_drop_of_the_held_out_loss():
     networks, targets = random_networks(m=2, shared=0, own=6), learnable(inputs).expand(2, -1, -1)
     kept = torch.ones(40, dtype=torch.float64)
     kept[:15] = 0
-    found = ensembles.judge(networks, inputs, targets, training.squared_loss, kept)
+    found = stacking.judge(networks, inputs, targets, training.squared_loss, kept)
     skip, perceptron = (f(networks, inputs)[:, :15, 0] for f in (training.skip_values, training.perceptron_values))
     for i in range(2):
         rest = (skip[i] - targets[i, :15, 0]).numpy()
-        drops = [rest**2 - (rest + float(b) * perceptron[i].numpy()) ** 2 for b in ensembles.BELIEFS]
+        drops = [rest**2 - (rest + float(b) * perceptron[i].numpy()) ** 2 for b in stacking.BELIEFS]
         best = int(np.argmax([drop.mean() for drop in drops]))
-        assert found.belief[i] == pytest.approx(float(ensembles.BELIEFS[best]))
+        assert found.belief[i] == pytest.approx(float(stacking.BELIEFS[best]))
         assert found.gain[i] == pytest.approx(drops[best].mean())
         assert found.error[i] == pytest.approx(drops[best].std() / np.sqrt(15), rel=0.05)
     assert (found.gain >= 0).all()
@@ -200,7 +200,7 @@ def test_where_the_judge_has_learned_nothing_a_trace_of_it_stays():
     assert len(log) == 1
     assert one.beliefs.tolist() == [0.0]
     judge = training.perceptron_values(log[0][0], inputs)
-    torch.testing.assert_close(training.perceptron_values(one.networks, inputs), ensembles.LEAST_BELIEF * judge)
+    torch.testing.assert_close(training.perceptron_values(one.networks, inputs), stacking.LEAST_BELIEF * judge)
     assert len(curve) == 1
 
 
@@ -238,7 +238,7 @@ def test_every_problem_takes_its_own_shrinkage(monkeypatch):
     inputs = simultaneous_inputs(p=3, m=3)
     gains = iter([np.array([1.0, 0.0, 2.0]), np.array([0.5, 1.0, 3.0])])
     errors, half = np.array([1.0, 0.1, 0.1]), np.full(3, 0.5)
-    monkeypatch.setattr(ensembles, "judge", lambda *_: ensembles.Judgement(half, next(gains), errors))
+    monkeypatch.setattr(stacking, "judge", lambda *_: stacking.Judgement(half, next(gains), errors))
     parts, curve = fit_ensembles(inputs, noise(inputs).expand(3, -1, -1), shrinkages=[0.3, 0.5])
     found = {int(i): (part.shrinkage, part.networks.bias.shape[1]) for part in parts for i in part.problems}
     assert found == {0: (0.3, 12), 1: (0.5, 36), 2: (0.5, 36)}

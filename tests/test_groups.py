@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror import selectors as module
+from neuralmirror.mirror import estimator as module
 
 FAST = {"steps": 40, "random_state": 0, "hidden_sizes": (8, 4), "n_networks": 1, "shrinkage": 0.8, "skip": "linear"}
 

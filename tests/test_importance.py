@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from torch.autograd.functional import jacobian
 
 from builders import normal, random_networks
-from neuralmirror import importance
-from neuralmirror.networks import ACTIVATIONS
+from neuralmirror.learner.networks import ACTIVATIONS
+from neuralmirror.mirror import importance
 
 SHAPES = [((5,), 1), ((4, 3), 1), ((4, 3, 2), 1), ((4, 3), 3), ((3, 2, 2), 2)]
 FINITE = st.floats(-100, 100)

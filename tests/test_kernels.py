@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuralmirror import kernels
+from neuralmirror.mirror import kernels
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from neuralmirror import covariances as cov
-from neuralmirror import knockoff_statistics as ks
-from neuralmirror import knockoffs as ko
+from neuralmirror.comparators.knockoffs import covariances as cov
+from neuralmirror.comparators.knockoffs import sampling as ko
+from neuralmirror.comparators.knockoffs import statistics as ks
 
 
 def random_correlation(seed, p, factors=2):
@@ -426,7 +426,7 @@ def test_lasso_statistics_agree_with_knockpy(knockpy):
 @pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 @pytest.mark.parametrize("classes", [False, True])
 def test_knockpy_runs_on_the_trial_bench(knockpy, classes):
-    from neuralmirror.peers import Knockpy
+    from neuralmirror.studies.knockpy_peer import Knockpy
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 20))

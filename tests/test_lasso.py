@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
-from neuralmirror import lasso, solvers
-from neuralmirror.individual_skips import individual_lassos, individual_skips
-from neuralmirror.problems import Problem, rank_normal, standardised
+from neuralmirror._internal.standardised import Problem, rank_normal, standardised
+from neuralmirror.learner import solvers, sparse_part
+from neuralmirror.learner.individual_sparse import individual_lassos, individual_skips
 
 SOLVER = 0.02  # how far two runs of a coordinate descent stopped at its tolerance may lie apart
 
@@ -43,12 +43,12 @@ def cross_validated(columns, y, weights):
 
 def plain(q, degree=1):
     """The choice that leaves the response as it is."""
-    return lasso.Choice(q, "standard", degree)
+    return sparse_part.Choice(q, "standard", degree)
 
 
 def fitted(q, directions, degree=1):
     """θ and κ of the directions (p, K+1), and θ of the covariates (c,)."""
-    linear, curve, *_ = run(lasso.skip(plain(q, degree), directions))
+    linear, curve, *_ = run(sparse_part.skip(plain(q, degree), directions))
     _, p, each = directions.shape
     assert not curve[p * each :].any()  # covariates have no squares
     theta, kappa = (part[: p * each, 0].reshape(p, each) for part in (linear, curve))
@@ -60,16 +60,16 @@ def fitted(q, directions, degree=1):
 def test_column_weights_are_shared_by_the_columns_of_a_feature(k, degree):
     coefficients = np.random.default_rng(0).standard_normal((degree, 5, k + 1))
     groups = np.tile(np.arange(5).repeat(k + 1), degree)
-    weights = lasso.group_weights(coefficients.ravel(), groups).reshape(coefficients.shape)
+    weights = sparse_part.group_weights(coefficients.ravel(), groups).reshape(coefficients.shape)
     sizes = np.abs(coefficients).sum(axis=(0, 2))
-    expected = np.sqrt(sizes / sizes.max() + lasso.FLOOR)[None, :, None]
+    expected = np.sqrt(sizes / sizes.max() + sparse_part.FLOOR)[None, :, None]
     np.testing.assert_allclose(weights, np.broadcast_to(expected, weights.shape))
-    turned = lasso.group_weights(-coefficients[:, :, ::-1].ravel(), groups)
+    turned = sparse_part.group_weights(-coefficients[:, :, ::-1].ravel(), groups)
     np.testing.assert_allclose(turned, weights.ravel())
 
 
 def test_column_weights_of_an_empty_first_stage_are_equal():
-    weights = lasso.group_weights(np.zeros(8), np.arange(4).repeat(2))
+    weights = sparse_part.group_weights(np.zeros(8), np.arange(4).repeat(2))
     assert len(np.unique(weights)) == 1
     assert (weights > 0).all()
 
@@ -81,11 +81,11 @@ def test_every_adaptive_stage_is_weighted_by_the_one_before():
         seen.extend(task.weights for task in tasks)
         return [solvers.Fit(np.array([3.0, 0, 0, 1]) / len(seen), 0.1, 0.5) for _ in tasks]
 
-    (stages,) = solvers.solve([lasso.adaptive_stages(np.eye(4), np.ones(4), groups)], solver)
-    assert len(stages) == len(seen) == 1 + lasso.STAGES
+    (stages,) = solvers.solve([sparse_part.adaptive_stages(np.eye(4), np.ones(4), groups)], solver)
+    assert len(stages) == len(seen) == 1 + sparse_part.STAGES
     np.testing.assert_array_equal(seen[0], 1)
     for before, weights in zip(stages, seen[1:], strict=False):
-        np.testing.assert_allclose(weights, lasso.group_weights(before.coefficients, groups))
+        np.testing.assert_allclose(weights, sparse_part.group_weights(before.coefficients, groups))
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -138,10 +138,10 @@ def test_a_strong_covariate_does_not_cost_the_features_their_coefficients(degree
 
 def test_least_squares_beside_covariates():
     q, _ = problem(covariates=2)
-    slopes, rest = lasso.beside(q.covariates, q.x)
+    slopes, rest = sparse_part.beside(q.covariates, q.x)
     np.testing.assert_allclose(q.covariates.T @ rest, 0, atol=1e-9)
     np.testing.assert_allclose(q.covariates @ slopes + rest, q.x)
-    np.testing.assert_array_equal(lasso.beside(q.covariates[:, :0], q.x)[1], q.x)
+    np.testing.assert_array_equal(sparse_part.beside(q.covariates[:, :0], q.x)[1], q.x)
 
 
 # ---- squares ----
@@ -152,13 +152,13 @@ def test_coefficients_of_standardised_squares_are_those_of_the_skip():
     rng = np.random.default_rng(0)
     columns = np.hstack([2 * rng.standard_normal((50, 3)) + 1, rng.choice([-1.0, 1.0], (50, 1))])
     coefficients = rng.standard_normal(8)
-    linear, curve, *_ = lasso.as_skip(coefficients, columns)
-    difference = columns @ linear + (columns**2 - 1) @ curve - lasso.with_squares(columns, 2) @ coefficients
+    linear, curve, *_ = sparse_part.as_skip(coefficients, columns)
+    difference = columns @ linear + (columns**2 - 1) @ curve - sparse_part.with_squares(columns, 2) @ coefficients
     np.testing.assert_allclose(difference, difference.mean())
-    straight, none, *_ = lasso.as_skip(coefficients[:4], columns)
+    straight, none, *_ = sparse_part.as_skip(coefficients[:4], columns)
     np.testing.assert_array_equal(straight, coefficients[:4])
     assert not none.any()
-    np.testing.assert_array_equal(lasso.with_squares(columns, 1), columns)
+    np.testing.assert_array_equal(sparse_part.with_squares(columns, 1), columns)
 
 
 def test_a_quadratic_skip_finds_squares():
@@ -172,7 +172,7 @@ def test_a_quadratic_skip_finds_squares():
 @pytest.mark.parametrize("seed", range(4))
 def test_squares_enter_where_they_predict_better(seed):
     q, directions = squared_problem(seed)
-    assert run(lasso.choose(q, directions, "standard")).degree == 2
+    assert run(sparse_part.choose(q, directions, "standard")).degree == 2
 
 
 def test_squares_stay_out_of_a_straight_truth():
@@ -181,9 +181,12 @@ def test_squares_stay_out_of_a_straight_truth():
     for seed in range(8):
         q, directions = problem(seed, n=150, p=10)
         columns = directions.reshape(150, -1)
-        fits = [run(lasso.plain_lasso(lasso.with_squares(columns, d), standardised(q.y), q.covariates)) for d in (1, 2)]
+        fits = [
+            run(sparse_part.plain_lasso(sparse_part.with_squares(columns, d), standardised(q.y), q.covariates))
+            for d in (1, 2)
+        ]
         shares.append([fit.explained for fit in fits])
-        assert run(lasso.choose(q, directions, "standard")).degree == 1 + np.argmax(shares[-1])
+        assert run(sparse_part.choose(q, directions, "standard")).degree == 1 + np.argmax(shares[-1])
     gains = np.diff(shares)
     assert np.median(gains) < 0
     assert gains.max() < 0.01
@@ -192,22 +195,22 @@ def test_squares_stay_out_of_a_straight_truth():
 def test_questions_that_are_not_open_are_not_asked():
     q, directions = problem()
     for degree in (1, 2):
-        steps = lasso.choose(q, directions, "rank", degree)
+        steps = sparse_part.choose(q, directions, "rank", degree)
         (choice,) = solvers.solve([steps], lambda _: pytest.fail("a lasso was fitted"))
         assert (choice.degree, choice.transform, choice.first) == (degree, "rank", None)
 
 
 def test_the_choice_treats_the_directions_alike():
     q, directions = squared_problem()
-    one, other = (run(lasso.choose(q, d)) for d in (directions, directions[:, :, ::-1]))
+    one, other = (run(sparse_part.choose(q, d)) for d in (directions, directions[:, :, ::-1]))
     assert (one.degree, one.transform) == (other.degree, other.transform)
 
 
 def test_the_fit_of_the_choice_is_the_first_stage():
     q, directions = squared_problem()
-    choice = run(lasso.choose(q, directions))
+    choice = run(sparse_part.choose(q, directions))
     assert choice.first is not None
-    skips = [run(lasso.skip(c, directions)) for c in (choice, replace(choice, first=None))]
+    skips = [run(sparse_part.skip(c, directions)) for c in (choice, replace(choice, first=None))]
     for one, other in zip(*skips, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -217,9 +220,9 @@ def test_the_count_of_relevant_features(degree):
     """Every strong feature is counted once, however many of its columns are kept, and covariates are not."""
     q, _ = problem(n=300, relevant=6, covariates=2)
     curved = replace(q, y=q.y + (q.x**2).sum(axis=1))
-    assert run(lasso.relevant_count(plain(curved, degree))) == 6
+    assert run(sparse_part.relevant_count(plain(curved, degree))) == 6
     nothing, _ = problem(n=300, relevant=0, covariates=2)
-    assert run(lasso.relevant_count(plain(nothing, degree))) < 6
+    assert run(sparse_part.relevant_count(plain(nothing, degree))) < 6
 
 
 # ---- individual mirrors ----
@@ -231,7 +234,7 @@ def explicit_lasso(columns, y, groups, stages):
     for stage in stages:
         model = Lasso(alpha=stage.penalty, tol=1e-10, max_iter=100_000)
         theta = model.fit(columns * weights, y).coef_ * weights
-        weights = lasso.group_weights(theta, groups)
+        weights = sparse_part.group_weights(theta, groups)
     return theta
 
 
@@ -240,17 +243,20 @@ def explicit_lasso(columns, y, groups, stages):
 def test_individual_lassos_equal_a_plain_solver_on_explicit_columns(k, degree):
     """Shared inner products and a warm start change nothing but speed."""
     q, directions = (problem if degree == 1 else squared_problem)(k=k)
-    noise, x = directions[..., 1:], lasso.with_squares(q.x, degree)
+    noise, x = directions[..., 1:], sparse_part.with_squares(q.x, degree)
     shared, own = run(individual_lassos(plain(q, degree), noise, q.y))
     features = np.tile(np.arange(6), degree)
     stages = [cross_validated(x, q.y, np.ones(6 * degree))]
-    for _ in range(lasso.STAGES):
-        weights = lasso.group_weights(stages[-1].coefficients, features)
+    for _ in range(sparse_part.STAGES):
+        weights = sparse_part.group_weights(stages[-1].coefficients, features)
         stages.append(cross_validated(x, q.y, weights))
     for j in range(6):
-        columns = np.hstack([x, lasso.with_squares(noise[:, j], degree)])
+        columns = np.hstack([x, sparse_part.with_squares(noise[:, j], degree)])
         theta = explicit_lasso(columns, q.y, np.append(features, np.full(k * degree, j)), stages)
-        common, mine = lasso.as_skip(theta[: 6 * degree], q.x), lasso.as_skip(theta[6 * degree :], noise[:, j])
+        common, mine = (
+            sparse_part.as_skip(theta[: 6 * degree], q.x),
+            sparse_part.as_skip(theta[6 * degree :], noise[:, j]),
+        )
         others = np.delete(np.arange(6), j)
         for part in range(2):
             np.testing.assert_allclose(own[part][j], np.append(common[part][j], mine[part]), atol=SOLVER)
@@ -287,7 +293,7 @@ def test_individual_lassos_leave_covariates_unpenalised(degree):
 def test_the_transform_that_a_lasso_predicts_best_is_taken(bend, expected):
     q, directions = problem(n=400)
     values = bend(3 * q.x[:, 0] + 0.1 * q.y)
-    choice = run(lasso.choose(Problem(q.x, values, q.covariates), directions, "auto", degree=1))
+    choice = run(sparse_part.choose(Problem(q.x, values, q.covariates), directions, "auto", degree=1))
     if expected == "rank":
         assert choice.transform == "rank"
     transforms = {"rank": rank_normal(values), "standard": standardised(values)}
@@ -297,7 +303,7 @@ def test_the_transform_that_a_lasso_predicts_best_is_taken(bend, expected):
 @pytest.mark.parametrize("name", ["rank", "standard"])
 def test_a_named_transform_is_applied(name):
     q, directions = problem()
-    choice = run(lasso.choose(q, directions, name))
+    choice = run(sparse_part.choose(q, directions, name))
     assert choice.transform == name
     np.testing.assert_allclose(choice.problem.y, {"rank": rank_normal, "standard": standardised}[name](q.y))
 
@@ -305,7 +311,7 @@ def test_a_named_transform_is_applied(name):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_are_left_as_they_are(classes):
     q, directions = problem(classes=classes)
-    choice = run(lasso.choose(q, directions, "auto"))
+    choice = run(sparse_part.choose(q, directions, "auto"))
     assert choice.transform == "none"
     np.testing.assert_array_equal(choice.problem.y, q.y)
 
@@ -314,7 +320,7 @@ def test_classes_are_left_as_they_are(classes):
 @pytest.mark.parametrize(("classes", "outputs"), [(0, 1), (2, 1), (3, 3)])
 def test_skips_have_one_column_per_output(classes, outputs, degree):
     q, directions = problem(n=60, classes=classes, covariates=1)
-    for part in run(lasso.skip(plain(q, degree), directions))[:2]:
+    for part in run(sparse_part.skip(plain(q, degree), directions))[:2]:
         assert part.shape == (6 * 2 + 1, outputs)
     shared, own = run(individual_skips(plain(q, degree), directions[..., 1:]))
     for part in range(2):
@@ -327,7 +333,7 @@ def test_scores_become_logits_of_the_right_length():
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((500, 1))
     labels = (scores[:, 0] + rng.logistic(size=500) / 2 > 0).astype(int)
-    one, ten = (factor * scores @ lasso.onto_logits(factor * scores, labels)[0].T for factor in (1, 10))
+    one, ten = (factor * scores @ sparse_part.onto_logits(factor * scores, labels)[0].T for factor in (1, 10))
     np.testing.assert_allclose(one, ten, rtol=0.01)
     direct = LogisticRegression(C=1e9, tol=1e-8).fit(scores, labels).coef_
     np.testing.assert_allclose(one / scores, direct.item(), rtol=0.01)
@@ -337,14 +343,14 @@ def test_the_constant_of_a_rare_class_is_its_log_odds():
     """Without it a perceptron would be believed for learning the base rate."""
     rng = np.random.default_rng(0)
     scores, labels = rng.standard_normal((4000, 1)), (rng.random(4000) < 0.1).astype(int)
-    slope, constant = lasso.onto_logits(scores, labels)
+    slope, constant = sparse_part.onto_logits(scores, labels)
     np.testing.assert_allclose(constant, np.log(0.1 / 0.9), atol=0.2)
     np.testing.assert_allclose(slope, 0, atol=0.2)
 
 
 def test_the_constant_of_numbers_centres_the_skip():
     q, directions = problem(n=300)
-    linear, curve, constant, *_ = run(lasso.skip(plain(q, 2), directions))
+    linear, curve, constant, *_ = run(sparse_part.skip(plain(q, 2), directions))
     columns = directions.reshape(300, -1)
     fitted_values = columns @ linear + (columns**2 - 1) @ curve + constant
     np.testing.assert_allclose(fitted_values.mean(), q.y.mean(), atol=1e-10)
@@ -365,7 +371,7 @@ def stage_of(terms, y, covariates):
     """The logistic stage after a least-squares fit."""
     both = LinearRegression().fit(np.hstack([terms, covariates]), y).coef_
     coefficients, slopes = np.split(both, [5])
-    return run(lasso.logistic_stage(terms, y, covariates, coefficients, slopes, np.arange(5)))
+    return run(sparse_part.logistic_stage(terms, y, covariates, coefficients, slopes, np.arange(5)))
 
 
 @pytest.mark.parametrize("covariates", [0, 1])
@@ -390,6 +396,6 @@ def test_exchanging_terms_of_a_group_exchanges_their_logistic_coefficients():
     order = np.array([1, 0, 2, 3, 4])
     start = LinearRegression().fit(terms, y).coef_
     groups = np.array([0, 0, 1, 1, 2])
-    one, _ = run(lasso.logistic_stage(terms, y, c, start, np.zeros(0), groups))
-    other, _ = run(lasso.logistic_stage(terms[:, order], y, c, start[order], np.zeros(0), groups))
+    one, _ = run(sparse_part.logistic_stage(terms, y, c, start, np.zeros(0), groups))
+    other, _ = run(sparse_part.logistic_stage(terms[:, order], y, c, start[order], np.zeros(0), groups))
     np.testing.assert_allclose(other, one[order], atol=SOLVER)

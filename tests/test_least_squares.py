@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.stats import f as f_distribution
 from scipy.stats import f_oneway, linregress
 
-from neuralmirror import least_squares as ls
-from neuralmirror.problems import standardised
+from neuralmirror._internal.standardised import standardised
+from neuralmirror.comparators import least_squares as ls
 
 
 def design(seed, n=60, p=8):

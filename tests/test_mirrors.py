@@ -7,11 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from neuralmirror import kernels, mirrors
-from neuralmirror.designs import ar
-from neuralmirror.problems import standardised
+from neuralmirror._internal.columns import sort_columns
+from neuralmirror._internal.standardised import standardised
+from neuralmirror.mirror import kernels, scales
+from neuralmirror.mirror.noise import draw_noise, feature_generators, mirrored_pair, row_sizes
+from neuralmirror.mirror.scales import (
+    MEMORY,
+    SCALES,
+    correlation_scales,
+    kernel_scales,
+    linear_scales,
+    marginal_scales,
+    minimise_scale,
+    residual_scales,
+)
+from neuralmirror.simulation.designs import ar
 
-RULES = list(mirrors.SCALES)
+RULES = list(SCALES)
 
 
 def pair(seed, n=80, p=6, k=1, rho=0.6, dtype=torch.float64):
@@ -36,7 +48,7 @@ def others_of(x, j):
 def test_columns_are_sorted_into_usable_constant_and_copies():
     a, b = np.arange(5.0), np.array([1.0, 0.0, 1.0, 0.0, 2.0])
     signed_zeros = np.where(b == 0, -0.0, b)
-    columns = mirrors.sort_columns(np.column_stack([a, np.full(5, 3.0), b, a, signed_zeros, a]))
+    columns = sort_columns(np.column_stack([a, np.full(5, 3.0), b, a, signed_zeros, a]))
     assert columns.usable.tolist() == [0, 2]
     assert columns.constant.tolist() == [1]
     assert columns.copies == {3: 0, 4: 2, 5: 0}
@@ -45,15 +57,15 @@ def test_columns_are_sorted_into_usable_constant_and_copies():
 def test_a_feature_draws_the_same_noise_wherever_it_stands():
     x = np.random.default_rng(0).standard_normal((20, 9))
     order = np.random.default_rng(1).permutation(9)
-    z = mirrors.draw_noise(mirrors.feature_generators(x, 5, 2), 20, 3)
-    moved = mirrors.draw_noise(mirrors.feature_generators(x[:, order], 5, 2), 20, 3)
+    z = draw_noise(feature_generators(x, 5, 2), 20, 3)
+    moved = draw_noise(feature_generators(x[:, order], 5, 2), 20, 3)
     np.testing.assert_array_equal(moved, z[:, order])
 
 
 def test_noise_is_new_for_every_feature_mirror_and_seed():
     x = np.random.default_rng(0).standard_normal((2000, 4))
     x = standardised(np.column_stack([x, 2 * x[:, 0]]))  # a multiple: equal once standardised
-    drawn = [mirrors.draw_noise(mirrors.feature_generators(x, seed), 2000, 3).reshape(2000, -1) for seed in (0, 1)]
+    drawn = [draw_noise(feature_generators(x, seed), 2000, 3).reshape(2000, -1) for seed in (0, 1)]
     correlations = np.corrcoef(np.hstack(drawn).T) - np.eye(30)
     assert np.abs(correlations).max() < 6 / np.sqrt(2000)  # six standard errors
 
@@ -67,7 +79,7 @@ def levers(seed, n=1000, p=40):
 
 def test_noise_is_as_loud_as_its_row_in_heavy_tailed_data():
     x, drawn = levers(0)
-    sizes = mirrors.row_sizes(x)
+    sizes = row_sizes(x)
     np.testing.assert_allclose((sizes**2).mean(), 1)
     assert np.corrcoef(np.log(sizes.mean(axis=1)), np.log(drawn))[0, 1] > 0.9
 
@@ -76,7 +88,7 @@ def test_the_loudness_of_a_row_leaves_out_the_feature_itself():
     x, _ = levers(1)
     louder = x.copy()
     louder[7, 3] *= 6  # would add half to the size of its row
-    now, before = mirrors.row_sizes(louder)[7], mirrors.row_sizes(x)[7]
+    now, before = row_sizes(louder)[7], row_sizes(x)[7]
     assert (np.delete(now, 3) > 1.1 * np.delete(before, 3)).all()
     np.testing.assert_allclose(now[3], before[3], rtol=0.02)
 
@@ -84,26 +96,26 @@ def test_the_loudness_of_a_row_leaves_out_the_feature_itself():
 def test_rows_of_any_order_keep_their_loudness():
     x, _ = levers(2)
     order = np.random.default_rng(0).permutation(len(x))
-    np.testing.assert_allclose(mirrors.row_sizes(x[order]), mirrors.row_sizes(x)[order], rtol=1e-9)
+    np.testing.assert_allclose(row_sizes(x[order]), row_sizes(x)[order], rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_normal_features_have_noise_alike_in_all_rows(n, rho):
     x = standardised(ar(np.random.default_rng(3), n, 300, rho))
-    assert (mirrors.row_sizes(x) == 1).all()
+    assert (row_sizes(x) == 1).all()
 
 
 @pytest.mark.parametrize("p", [1, 2, 30])
 def test_tails_of_single_columns_are_no_levers(p):
     x = standardised(np.random.default_rng(4).standard_t(3, size=(500, p)))
-    assert (mirrors.row_sizes(x) == 1).all()
+    assert (row_sizes(x) == 1).all()
 
 
 def test_mirrored_pair_halves_to_the_feature_and_its_noise():
     x, z = pair(0)
     c = torch.arange(1.0, 7.0, dtype=torch.float64)
-    plus, minus = mirrors.mirrored_pair(x, z[..., 0], c)
+    plus, minus = mirrored_pair(x, z[..., 0], c)
     torch.testing.assert_close((plus + minus) / 2, x)
     torch.testing.assert_close((plus - minus) / 2, c * z[..., 0])
 
@@ -115,22 +127,20 @@ def test_mirrored_pair_halves_to_the_feature_and_its_noise():
 @pytest.mark.parametrize("rule", RULES)
 def test_exchanging_plus_and_minus_leaves_the_scale(rule, k):
     x, z = pair(0, k=k)
-    torch.testing.assert_close(mirrors.SCALES[rule](x, -z), mirrors.SCALES[rule](x, z))
+    torch.testing.assert_close(SCALES[rule](x, -z), SCALES[rule](x, z))
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_noises_of_a_feature_are_treated_alike(rule):
     x, z = pair(0, k=3)
-    torch.testing.assert_close(mirrors.SCALES[rule](x, z[..., [2, 0, 1]]), mirrors.SCALES[rule](x, z))
+    torch.testing.assert_close(SCALES[rule](x, z[..., [2, 0, 1]]), SCALES[rule](x, z))
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_permuted_features_have_permuted_scales(rule):
     x, z = pair(0)
     order = [3, 0, 5, 1, 4, 2]
-    torch.testing.assert_close(
-        mirrors.SCALES[rule](x[:, order], z[:, order]), mirrors.SCALES[rule](x, z)[order], rtol=1e-6, atol=1e-8
-    )
+    torch.testing.assert_close(SCALES[rule](x[:, order], z[:, order]), SCALES[rule](x, z)[order], rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("rule", ["residual", "marginal", "correlation"])
@@ -140,15 +150,13 @@ def test_scale_has_the_unit_of_its_feature(rule, factor):
     x, z = pair(1)
     units = torch.ones(6, dtype=torch.float64)
     units[2] = factor
-    torch.testing.assert_close(
-        mirrors.SCALES[rule](x * units, z), mirrors.SCALES[rule](x, z) * units, rtol=1e-4, atol=1e-8
-    )
+    torch.testing.assert_close(SCALES[rule](x * units, z), SCALES[rule](x, z) * units, rtol=1e-4, atol=1e-8)
 
 
 def test_the_noise_is_the_louder_the_closer_the_nearest_feature():
     x, z = pair(2, rho=0.0)
     x[:, 4] = x[:, 3] + 0.3 * x[:, 4]
-    found = mirrors.correlation_scales(x, z)
+    found = correlation_scales(x, z)
     r = np.abs(np.corrcoef(x.numpy().T) - np.eye(6)).max(axis=1)
     np.testing.assert_allclose(found, x.numpy().std(axis=0) * (1 - r**2) ** -0.5, rtol=1e-6)
     assert found[3] / x[:, 3].std() > 2
@@ -156,32 +164,32 @@ def test_the_noise_is_the_louder_the_closer_the_nearest_feature():
 
 def test_neighbours_are_found_in_blocks_of_columns(monkeypatch):
     x, z = pair(2)
-    whole = mirrors.correlation_scales(x, z)
-    monkeypatch.setattr(mirrors, "CORRELATIONS", 4)
-    torch.testing.assert_close(mirrors.correlation_scales(x, z), whole)
+    whole = correlation_scales(x, z)
+    monkeypatch.setattr(scales, "CORRELATIONS", 4)
+    torch.testing.assert_close(correlation_scales(x, z), whole)
 
 
 def test_a_copy_is_loud_but_finite():
     x, z = pair(2)
     x[:, 1] = x[:, 0]
-    assert torch.isfinite(mirrors.correlation_scales(x, z)).all()
+    assert torch.isfinite(correlation_scales(x, z)).all()
 
 
 def test_where_all_is_explained_the_noise_is_as_loud_as_its_feature():
     x, z = pair(2)
-    torch.testing.assert_close(mirrors.correlation_scales(x, z, 0.0), mirrors.marginal_scales(x, z))
+    torch.testing.assert_close(correlation_scales(x, z, 0.0), marginal_scales(x, z))
 
 
 def test_kernel_scale_has_the_unit_of_the_features():
     x, z = pair(1)
-    torch.testing.assert_close(mirrors.kernel_scales(3 * x, z), 3 * mirrors.kernel_scales(x, z), rtol=1e-5, atol=1e-8)
+    torch.testing.assert_close(kernel_scales(3 * x, z), 3 * kernel_scales(x, z), rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("shape", [(30, 60), (30, 29), (30, 30), (12, 2)])
 def test_scales_are_positive_whatever_the_shape(rule, shape):
     x, z = pair(2, *shape, dtype=torch.float32)
-    scales = mirrors.SCALES[rule](x, z)
+    scales = SCALES[rule](x, z)
     assert scales.shape == (shape[1],)
     assert torch.isfinite(scales).all()
     assert (scales > 0).all()
@@ -192,14 +200,14 @@ def test_scales_are_positive_whatever_the_shape(rule, shape):
 
 def test_marginal_scale_is_the_standard_deviation():
     x, z = pair(0)
-    np.testing.assert_allclose(mirrors.marginal_scales(x, z), np.std(x.numpy(), axis=0))
+    np.testing.assert_allclose(marginal_scales(x, z), np.std(x.numpy(), axis=0))
 
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_linear_closed_form_minimises_the_linear_kernel_measure(k):
     x, z = pair(0, k=k)
     x = x - x.mean(dim=0)
-    closed = mirrors.linear_scales(x, z)
+    closed = linear_scales(x, z)
     for j in range(x.shape[1]):
         gram_w = kernels.linear_gram(torch.from_numpy(others_of(x, j)), constant=1.0)
 
@@ -219,7 +227,7 @@ def test_linear_closed_form_equals_the_gaussian_mirror_in_an_orthogonal_design()
     x = standardised(rng.choice([-1.0, 1.0], (4096, 3)))  # W'x² and W'z² vanish but for the intercept
     z = rng.standard_normal((4096, 3, 1))
     table, noise = torch.from_numpy(x), torch.from_numpy(z)
-    np.testing.assert_allclose(mirrors.linear_scales(table, noise), mirrors.residual_scales(table, noise), rtol=5e-3)
+    np.testing.assert_allclose(linear_scales(table, noise), residual_scales(table, noise), rtol=5e-3)
 
 
 def test_a_negative_minimiser_falls_back_to_the_marginal_scale():
@@ -228,13 +236,13 @@ def test_a_negative_minimiser_falls_back_to_the_marginal_scale():
     w = 1e3 * torch.tensor([1.0, 1.0, -0.5, -0.5, -0.5, -0.5], dtype=torch.float64)
     z = torch.tensor([0.0, 0.0, 2.0, -2.0, 2.0, -2.0], dtype=torch.float64)
     table, noise = torch.stack([x, w], dim=1), torch.stack([z, z], dim=1)[..., None]
-    assert float(mirrors.linear_scales(table, noise)[0]) == pytest.approx(float(x.std(correction=0)))
+    assert float(linear_scales(table, noise)[0]) == pytest.approx(float(x.std(correction=0)))
 
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_residual_scale_equals_explicit_regressions(k):
     x, z = pair(0, k=k)
-    scales = mirrors.residual_scales(x, z)
+    scales = residual_scales(x, z)
     for j in range(x.shape[1]):
         others = others_of(x, j)
         top = np.sum(residual(x[:, j].numpy(), others) ** 2)
@@ -245,7 +253,7 @@ def test_residual_scale_equals_explicit_regressions(k):
 @pytest.mark.parametrize("seed", range(3))
 def test_residual_scale_makes_the_partial_correlation_of_the_pair_zero(seed):
     x, z = pair(seed)
-    plus, minus = mirrors.mirrored_pair(x, z[..., 0], mirrors.residual_scales(x, z))
+    plus, minus = mirrored_pair(x, z[..., 0], residual_scales(x, z))
     for j in range(x.shape[1]):
         u, v = (residual(side[:, j].numpy(), others_of(x, j)) for side in (plus, minus))
         assert abs(np.corrcoef(u, v)[0, 1]) < 1e-6
@@ -253,7 +261,7 @@ def test_residual_scale_makes_the_partial_correlation_of_the_pair_zero(seed):
 
 def test_search_finds_a_known_minimum_for_every_feature_at_once():
     target = torch.tensor([0.3, 0.7, 1.0, 1.9, 2.5], dtype=torch.float64)
-    found = mirrors.minimise_scale(lambda c: (c / target[:, None]).log().square(), torch.ones(5, dtype=torch.float64))
+    found = minimise_scale(lambda c: (c / target[:, None]).log().square(), torch.ones(5, dtype=torch.float64))
     torch.testing.assert_close(found, target, rtol=1e-6, atol=0)
 
 
@@ -268,7 +276,7 @@ def naive_mirror_dependence(x, z, j, c):
 def test_kernel_scale_minimises_the_measure_of_explicit_gram_matrices(exact):
     x, z = pair(0, n=150, p=5)
     x = torch.from_numpy(standardised(x.numpy()))
-    scales = mirrors.kernel_scales(x, z, exact=exact)
+    scales = kernel_scales(x, z, exact=exact)
     for j in range(5):
         lowest = min(naive_mirror_dependence(x, z, j, c) for c in np.geomspace(0.2, 2.8, 60))
         # Bandwidths come from a sample of the pairs and, when not exact, kernels from features: within 5 %.
@@ -277,22 +285,22 @@ def test_kernel_scale_minimises_the_measure_of_explicit_gram_matrices(exact):
 
 def test_approximate_kernel_scales_are_within_ten_percent_of_the_exact_ones():
     x, z = pair(3, n=400, p=20, dtype=torch.float32)
-    exact, approximate = (mirrors.kernel_scales(x, z, exact=choice) for choice in (True, False))
+    exact, approximate = (kernel_scales(x, z, exact=choice) for choice in (True, False))
     torch.testing.assert_close(approximate, exact, rtol=0.1, atol=0)
 
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_kernel_scales_do_not_depend_on_blocks(exact, monkeypatch):
     x, z = pair(4, n=60, p=7)
-    whole = mirrors.kernel_scales(x, z, exact=exact)
-    monkeypatch.setitem(mirrors.MEMORY, "cpu", 1)  # one feature at a time
-    torch.testing.assert_close(mirrors.kernel_scales(x, z, exact=exact), whole)
+    whole = kernel_scales(x, z, exact=exact)
+    monkeypatch.setitem(MEMORY, "cpu", 1)  # one feature at a time
+    torch.testing.assert_close(kernel_scales(x, z, exact=exact), whole)
 
 
 def test_genotypes_get_kernel_scales_of_their_own_size():
     rng = np.random.default_rng(0)
     x = rng.binomial(2, [0.05, 0.2, 0.5], size=(300, 3)).astype(float)
-    scales = mirrors.kernel_scales(torch.from_numpy(x), torch.from_numpy(rng.standard_normal((300, 3, 1))))
+    scales = kernel_scales(torch.from_numpy(x), torch.from_numpy(rng.standard_normal((300, 3, 1))))
     ratio = scales.numpy() / x.std(axis=0)
     assert ratio.min() > 0.1
     assert ratio.max() < 4

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from builders import normal, random_networks
-from neuralmirror.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
+from neuralmirror.learner.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 
 FORMULAS = {
     "relu": lambda t: np.maximum(t, 0),

@@ -8,13 +8,16 @@ import torch
 from sklearn.linear_model import Lasso
 
 from builders import random_networks
-from neuralmirror import NeuralGaussianMirror, ensembles, lasso, products, solvers
-from neuralmirror.importance import field_strengths
-from neuralmirror.individual_skips import individual_skips, product_terms, strongest_pairs
-from neuralmirror.problems import Problem, standardised
-from neuralmirror.schemes import individual, simultaneous
-from neuralmirror.starts import Settings, padded_products
-from neuralmirror.training import Recipe
+from neuralmirror import NeuralGaussianMirror
+from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror.learner import pair_scan, solvers, sparse_part, stacking
+from neuralmirror.learner.individual_sparse import individual_skips, product_terms, strongest_pairs
+from neuralmirror.learner.initial_weights import padded_products
+from neuralmirror.learner.training import Recipe
+from neuralmirror.mirror.configuration import Settings
+from neuralmirror.mirror.importance import field_strengths
+from neuralmirror.mirror.individual import individual
+from neuralmirror.mirror.simultaneous import simultaneous
 
 SEED = (7, 0)
 QUICK = Settings(recipe=Recipe(steps=10, batch_size=32), hidden=(8,), transform="standard", degree=1, n_networks=2)
@@ -39,7 +42,9 @@ def with_noise(q, k=1, seed=1):
 
 
 def skip_of(q, columns, device="cpu", degree=1):
-    return solvers.solve([lasso.skip(lasso.Choice(q, "standard", degree), columns, device)], solvers.one_by_one)[0]
+    return solvers.solve(
+        [sparse_part.skip(sparse_part.Choice(q, "standard", degree), columns, device)], solvers.one_by_one
+    )[0]
 
 
 # ---- which pairs stand out ----
@@ -47,7 +52,7 @@ def skip_of(q, columns, device="cpu", degree=1):
 
 def test_scores_are_correlations_of_products():
     x, r = directions(p=3), standardised(np.random.default_rng(1).standard_normal(400))
-    scores = products._scores(torch.from_numpy(x), torch.from_numpy(x), torch.from_numpy(r)).numpy()
+    scores = pair_scan._scores(torch.from_numpy(x), torch.from_numpy(x), torch.from_numpy(r)).numpy()
     for a, b in np.ndindex(6, 6):
         expected = 400**0.5 * abs(np.corrcoef(x[:, a] * x[:, b], r)[0, 1])
         assert scores[a, b] == pytest.approx(expected, rel=1e-6)
@@ -56,7 +61,7 @@ def test_scores_are_correlations_of_products():
 def test_a_constant_product_has_no_score():
     signs = np.sign(np.random.default_rng(0).standard_normal(100))[:, None]
     x = torch.from_numpy(np.hstack([signs, signs]))
-    assert not products._scores(x, x, torch.from_numpy(signs[:, 0])).any()
+    assert not pair_scan._scores(x, x, torch.from_numpy(signs[:, 0])).any()
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -65,17 +70,17 @@ def test_products_of_features_and_of_noise_stand_out_alike(k, which):
     x = directions(k=k)
     first, second = (np.arange(k + 1)[place] for place in which)
     rest = x[:, 1 * (k + 1) + first] * x[:, 3 * (k + 1) + second] + np.random.default_rng(2).standard_normal(400)
-    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, k + 1)[0], [1, 3])
+    np.testing.assert_array_equal(pair_scan.outstanding_pairs(x, rest, k + 1)[0], [1, 3])
 
 
 def test_a_product_within_a_feature_is_none():
     x = directions()
-    assert not len(products.outstanding_pairs(x, x[:, 2] * x[:, 3], 2))
+    assert not len(pair_scan.outstanding_pairs(x, x[:, 2] * x[:, 3], 2))
 
 
 def test_nothing_stands_out_of_noise():
     noises = [np.random.default_rng(99 + seed).standard_normal(400) for seed in range(20)]
-    found = [products.outstanding_pairs(directions(seed, p=40), noise, 2) for seed, noise in enumerate(noises)]
+    found = [pair_scan.outstanding_pairs(directions(seed, p=40), noise, 2) for seed, noise in enumerate(noises)]
     assert sum(map(len, found)) <= 2  # one chance in a hundred for each, and tails of products are heavier than normal
 
 
@@ -83,30 +88,30 @@ def test_nothing_stands_out_of_noise():
 def test_blocks_of_columns_do_not_matter(block, monkeypatch):
     x = directions(p=9)
     rest = x[:, 0] * x[:, 16] + x[:, 5] * x[:, 8]
-    expected = products.outstanding_pairs(x, rest, 2)
-    monkeypatch.setattr(products, "BLOCK", block)
-    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, 2), expected)
+    expected = pair_scan.outstanding_pairs(x, rest, 2)
+    monkeypatch.setattr(pair_scan, "BLOCK", block)
+    np.testing.assert_array_equal(pair_scan.outstanding_pairs(x, rest, 2), expected)
 
 
 def test_the_strongest_pairs_come_first_and_not_too_many(monkeypatch):
     x = directions(p=6)
     rest = 3 * x[:, 8] * x[:, 10] + 2 * x[:, 0] * x[:, 2] + x[:, 4] * x[:, 6]
-    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, 2), [[4, 5], [0, 1], [2, 3]])
-    monkeypatch.setattr(products, "COLUMNS", 8)
-    np.testing.assert_array_equal(products.outstanding_pairs(x, rest, 2), [[4, 5], [0, 1]])
+    np.testing.assert_array_equal(pair_scan.outstanding_pairs(x, rest, 2), [[4, 5], [0, 1], [2, 3]])
+    monkeypatch.setattr(pair_scan, "COLUMNS", 8)
+    np.testing.assert_array_equal(pair_scan.outstanding_pairs(x, rest, 2), [[4, 5], [0, 1]])
 
 
 def test_permuted_features_have_permuted_pairs():
     x, order = directions(p=5), np.array([3, 0, 4, 1, 2])
     rest = x[:, 0] * x[:, 8]
     moved = x.reshape(400, 5, 2)[:, order].reshape(400, 10)
-    pairs, expected = products.outstanding_pairs(moved, rest, 2), products.outstanding_pairs(x, rest, 2)
+    pairs, expected = pair_scan.outstanding_pairs(moved, rest, 2), pair_scan.outstanding_pairs(x, rest, 2)
     np.testing.assert_array_equal(np.sort(order[pairs], axis=1), expected)
 
 
 def test_all_products_of_a_pair_enter():
     x = directions(p=3)
-    found = products.products_of(x, np.array([[0, 2], [1, 2]]), 2)
+    found = pair_scan.products_of(x, np.array([[0, 2], [1, 2]]), 2)
     assert set(zip(found.first[:4], found.second[:4], strict=True)) == {(0, 4), (0, 5), (1, 4), (1, 5)}
     np.testing.assert_array_equal(found.pairs, [0] * 4 + [1] * 4)
     values = x[:, found.first] * x[:, found.second]
@@ -136,7 +141,7 @@ def test_without_products_the_skip_is_the_same_as_before():
 
 
 def test_products_that_do_not_predict_better_stay_out(monkeypatch):
-    stages, widths = lasso.adaptive_stages, []
+    stages, widths = sparse_part.adaptive_stages, []
 
     def worse_with_products(columns, *rest):
         widths.append(columns.shape[1])
@@ -145,7 +150,7 @@ def test_products_that_do_not_predict_better_stay_out(monkeypatch):
 
     q = product_problem()
     expected = skip_of(q, with_noise(q), None)
-    monkeypatch.setattr(lasso, "adaptive_stages", worse_with_products)
+    monkeypatch.setattr(sparse_part, "adaptive_stages", worse_with_products)
     looked = skip_of(q, with_noise(q))
     assert widths[1] > widths[0]  # products were tried
     assert not len(looked.pairs)
@@ -185,19 +190,20 @@ def test_classes_have_products_on_the_scale_of_their_logits():
 
 def test_skips_with_fewer_products_are_filled_up():
     skips = [
-        lasso.Skip(*np.zeros((2, 4, 1)), pairs=np.ones((t, 2), dtype=np.intp), products=np.ones((t, 1))) for t in (1, 3)
+        sparse_part.Skip(*np.zeros((2, 4, 1)), pairs=np.ones((t, 2), dtype=np.intp), products=np.ones((t, 1)))
+        for t in (1, 3)
     ]
     pairs, gamma = padded_products(skips)
     assert pairs.shape == (2, 3, 2)
     np.testing.assert_array_equal(gamma[..., 0], [[1, 0, 0], [1, 1, 1]])
-    assert padded_products([lasso.Skip(*np.zeros((2, 4, 1)))]) == (None, None)
+    assert padded_products([sparse_part.Skip(*np.zeros((2, 4, 1)))]) == (None, None)
 
 
 # ---- in the skips of individual mirrors ----
 
 
 def individual_skip_of(q, noise, pairs):
-    work = individual_skips(lasso.Choice(q, "standard", 1), noise, "cpu", np.array(pairs))
+    work = individual_skips(sparse_part.Choice(q, "standard", 1), noise, "cpu", np.array(pairs))
     return solvers.solve([work], solvers.one_by_one)[0]
 
 
@@ -218,11 +224,11 @@ def test_noise_has_the_products_of_its_feature():
 def test_the_strongest_pairs_of_features_are_kept_and_not_too_many_of_one(monkeypatch):
     """Directions 0 and 1 are those of feature 0; the products of a pair count together."""
     places = np.array([[0, 2], [1, 3], [0, 4], [1, 5], [2, 4]])
-    skip = lasso.Skip(*np.zeros((2, 6, 1)), pairs=places, products=np.array([[1.0], [1.0], [-1.5], [0.1], [3.0]]))
+    skip = sparse_part.Skip(*np.zeros((2, 6, 1)), pairs=places, products=np.array([[1.0], [1.0], [-1.5], [0.1], [3.0]]))
     np.testing.assert_array_equal(strongest_pairs(skip, 2), [[1, 2], [0, 1], [0, 2]])
-    monkeypatch.setattr("neuralmirror.individual_skips.PARTNERS", 1)
+    monkeypatch.setattr("neuralmirror.learner.individual_sparse.PARTNERS", 1)
     np.testing.assert_array_equal(strongest_pairs(skip, 2), [[1, 2]])
-    assert strongest_pairs(lasso.Skip(*np.zeros((2, 6, 1))), 2).shape == (0, 2)
+    assert strongest_pairs(sparse_part.Skip(*np.zeros((2, 6, 1))), 2).shape == (0, 2)
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -233,7 +239,7 @@ def test_individual_skips_with_products_equal_a_plain_solver_on_explicit_columns
     products_of_x = np.column_stack([q.x[:, a] * q.x[:, b] for a, b in pairs])
     terms = np.hstack([q.x, standardised(products_of_x)])
     groups = np.arange(8)
-    stages = solvers.solve([lasso.adaptive_stages(terms, q.y, groups)], solvers.one_by_one)[0]
+    stages = solvers.solve([sparse_part.adaptive_stages(terms, q.y, groups)], solvers.one_by_one)[0]
     for j in range(6):
         partners = [(6 + t, sum(pair) - j) for t, pair in enumerate(pairs) if j in pair]
         columns = [terms, noise[:, j], *(standardised(noise[:, j] * q.x[:, b, None]) for _, b in partners)]
@@ -242,7 +248,7 @@ def test_individual_skips_with_products_equal_a_plain_solver_on_explicit_columns
         for stage in stages:
             model = Lasso(alpha=stage.penalty, tol=1e-10, max_iter=100_000).fit(design * weights, q.y)
             theta = model.coef_ * weights
-            weights = lasso.group_weights(theta, belong)
+            weights = sparse_part.group_weights(theta, belong)
         expected = model.intercept_ + design @ theta
         inputs = np.hstack([q.x, q.x[:, [j]], noise[:, j]])
         value = own.intercept[j] + q.x @ shared.linear[j] + inputs[:, 6:] @ own.linear[j]
@@ -296,7 +302,7 @@ def test_fields_see_the_slopes_of_products(outputs):
 
 @pytest.mark.parametrize("scheme", [lambda q, s: simultaneous([q], [SEED], s)[0], lambda q, s: individual(q, SEED, s)])
 def test_features_of_a_product_have_strength_without_a_perceptron(scheme, monkeypatch):
-    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)  # no perceptron is believed
+    monkeypatch.setattr(stacking, "EVIDENCE", 1e9)  # no perceptron is believed
     q = product_problem()
     with_products, without = scheme(q, replace(QUICK, products=True)), scheme(q, QUICK)
     strengths = with_products.strengths[0]

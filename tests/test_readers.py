@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from neuralmirror.readers import read_table, sniff
-from neuralmirror.tables import DataError, Table, widened
+from neuralmirror.io.formats import read_table, sniff
+from neuralmirror.io.tables import DataError, Table, widened
 
 N, P = 13, 7
 SAMPLES = tuple(f"s{i}" for i in range(N))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror.cleaning import Rules
-from neuralmirror.datasets import Source
-from neuralmirror.runs import Request, select
+from neuralmirror.io.cleaning import Rules
+from neuralmirror.io.loading import Source
+from neuralmirror.report.run import Request, select
 
 BROWSER, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with chromedriver on this machine")

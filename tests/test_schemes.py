@@ -9,23 +9,19 @@ import pytest
 import torch
 
 from builders import normal, problem, random_networks, simultaneous_inputs
-from neuralmirror import kernels, mirrors, solvers
-from neuralmirror.importance import IMPORTANCES, mirror_statistics
-from neuralmirror.networks import ACTIVATIONS
-from neuralmirror.problems import Problem, rank_normal, standardised
-from neuralmirror.schemes import (
-    SHRINKAGES,
-    Preview,
-    in_units,
-    individual,
-    kept_rows,
-    mirrors_needed,
-    preview,
-    residual_size,
-    scaled_noise,
-    simultaneous,
-)
-from neuralmirror.training import Recipe
+from neuralmirror._internal.standardised import Problem, rank_normal, standardised
+from neuralmirror.learner import initial_weights, solvers
+from neuralmirror.learner.networks import ACTIVATIONS
+from neuralmirror.learner.training import Recipe
+from neuralmirror.mirror import fitting, kernels
+from neuralmirror.mirror import individual as individual_module
+from neuralmirror.mirror.fitting import SHRINKAGES, in_units, kept_rows, residual_size, scaled_noise
+from neuralmirror.mirror.importance import IMPORTANCES, mirror_statistics
+from neuralmirror.mirror.individual import individual
+from neuralmirror.mirror.mirror_count import Preview, mirrors_needed, preview
+from neuralmirror.mirror.noise import draw_noise, feature_generators, row_sizes
+from neuralmirror.mirror.scales import SCALES, correlation_scales, kernel_scales, marginal_scales
+from neuralmirror.mirror.simultaneous import simultaneous
 from scheme_cases import QUICK, SCHEMES, SEED, VARIANTS
 
 
@@ -33,12 +29,12 @@ def test_noise_follows_the_size_of_its_row_under_the_default_rule_alone():
     rng = np.random.default_rng(0)
     x = standardised(rng.standard_normal((300, 30)) / np.sqrt(rng.chisquare(2, size=(300, 1))))
     q = Problem(x, standardised(x[:, 0] + rng.standard_normal(300)), np.empty((300, 0)), 0)
-    generators = mirrors.feature_generators(x, *SEED)
+    generators = feature_generators(x, *SEED)
     plain, loud = (
-        scaled_noise(q, copy.deepcopy(generators), replace(QUICK, scale=mirrors.SCALES[rule]))
+        scaled_noise(q, copy.deepcopy(generators), replace(QUICK, scale=SCALES[rule]))
         for rule in ("marginal", "correlation")
     )
-    np.testing.assert_allclose(loud[0] / loud[1][:, None], plain[0] * mirrors.row_sizes(x)[:, :, None], rtol=1e-5)
+    np.testing.assert_allclose(loud[0] / loud[1][:, None], plain[0] * row_sizes(x)[:, :, None], rtol=1e-5)
 
 
 @pytest.fixture(params=SCHEMES)
@@ -98,11 +94,10 @@ def test_permuted_features_have_permuted_strengths(scheme, variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, variant, monkeypatch):
     """Z → −Z, with the starting rows of the noise turned too, in the coordinates of the directions."""
-    from neuralmirror import starts
 
     q, settings = problem(), VARIANTS[variant]
     before = scheme(q, settings).strengths
-    noise, rows = mirrors.draw_noise, starts.initial_rows
+    noise, rows = draw_noise, initial_weights.initial_rows
 
     def turned_rows(generators, *shape):
         drawn = rows(generators, *shape)
@@ -110,22 +105,21 @@ def test_exchanging_plus_and_minus_leaves_the_statistics(scheme, variant, monkey
             drawn[..., 1, :] *= -1
         return drawn
 
-    monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
-    monkeypatch.setattr(starts, "initial_rows", turned_rows)
+    monkeypatch.setattr(fitting, "draw_noise", lambda *arguments: -noise(*arguments))
+    monkeypatch.setattr(initial_weights, "initial_rows", turned_rows)
     np.testing.assert_allclose(scheme(q, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_exchanging_the_rows_of_a_pair_leaves_the_statistics(scheme, variant, monkeypatch):
     """The same in the paper's coordinates, where Z → −Z exchanges w⁺ and w⁻."""
-    from neuralmirror import starts
 
     q, settings = problem(), VARIANTS[variant]
     settings = replace(settings, recipe=replace(settings.recipe, coordinates="pair"))
     before = scheme(q, settings).strengths
-    noise, rows = mirrors.draw_noise, starts.initial_rows
-    monkeypatch.setattr(mirrors, "draw_noise", lambda *arguments: -noise(*arguments))
-    monkeypatch.setattr(starts, "initial_rows", lambda *arguments: rows(*arguments).flip(-2))
+    noise, rows = draw_noise, initial_weights.initial_rows
+    monkeypatch.setattr(fitting, "draw_noise", lambda *arguments: -noise(*arguments))
+    monkeypatch.setattr(initial_weights, "initial_rows", lambda *arguments: rows(*arguments).flip(-2))
     np.testing.assert_allclose(scheme(q, settings).strengths, before, rtol=1e-3, atol=1e-5)
 
 
@@ -142,7 +136,7 @@ def test_before_any_learning_noise_wins_as_often_as_the_feature():
     still = Recipe(steps=1, learning_rate=1e-9, shrinkage=0.0)
     rng = np.random.default_rng(0)
     q = Problem(standardised(rng.standard_normal((100, 400))), rng.standard_normal(100), np.empty((100, 0)))
-    settings = replace(QUICK, recipe=still, skip=False, scale=mirrors.marginal_scales)
+    settings = replace(QUICK, recipe=still, skip=False, scale=marginal_scales)
     for coordinates in ("directions", "pair"):
         chosen = replace(settings, recipe=replace(still, coordinates=coordinates))
         wins = mirror_statistics(simultaneous([q], [SEED], chosen)[0].strengths[0]) > 0
@@ -169,16 +163,15 @@ def test_choices_by_held_out_loss_run_in_both_schemes(scheme, options, n_network
 
 def test_the_shrinkage_of_the_lowest_held_out_loss_is_taken(monkeypatch):
     """Every candidate is trained on the same kept rows; the final training sees all rows."""
-    from neuralmirror import schemes
 
-    used, losses, train, measure = [], [], schemes.train, schemes.held_out_loss
+    used, losses, train, measure = [], [], fitting.train, fitting.held_out_loss
 
     def spy(networks, inputs, targets, loss, recipe, rng, **options):
         used.append((recipe.shrinkage, options.get("row_weights") is not None))
         return train(networks, inputs, targets, loss, recipe, rng, **options)
 
-    monkeypatch.setattr(schemes, "train", spy)
-    monkeypatch.setattr(schemes, "held_out_loss", lambda *given: losses.append(measure(*given)) or losses[-1])
+    monkeypatch.setattr(fitting, "train", spy)
+    monkeypatch.setattr(fitting, "held_out_loss", lambda *given: losses.append(measure(*given)) or losses[-1])
     recipe = Recipe(steps=100, batch_size=32)
     simultaneous([problem()], [SEED], replace(QUICK, recipe=recipe, choose_shrinkage=True, skip=False))
     assert used[:-1] == [(shrinkage, True) for shrinkage in SHRINKAGES]
@@ -187,15 +180,14 @@ def test_the_shrinkage_of_the_lowest_held_out_loss_is_taken(monkeypatch):
 
 def test_networks_that_hold_out_rows_choose_the_shrinkage_by_them(monkeypatch):
     """A judge is fitted by each candidate; the members follow the best one's, which the outcome names."""
-    from neuralmirror import schemes
 
-    used, train = [], schemes.train
+    used, train = [], fitting.train
 
     def spy(networks, inputs, targets, loss, recipe, rng, **options):
         used.append(np.round(options["shrinkage"].tolist(), 6).tolist())
         return train(networks, inputs, targets, loss, recipe, rng, **options)
 
-    monkeypatch.setattr(schemes, "train", spy)
+    monkeypatch.setattr(fitting, "train", spy)
     q = problem(n=300, p=3)
     settings = replace(QUICK, recipe=Recipe(steps=150), n_networks=3, choose_shrinkage=True, skip=False)
     (outcome,) = simultaneous([q], [SEED], settings)
@@ -234,14 +226,14 @@ def test_a_perceptron_is_believed_where_it_predicts(scheme):
 
 def test_where_the_networks_are_not_believed_the_skip_decides_alone(scheme, monkeypatch):
     """Individual mirrors then train no perceptron; simultaneous ones keep a trace of it, to rank silent features."""
-    from neuralmirror import ensembles
+    from neuralmirror.learner import stacking
 
-    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)
+    monkeypatch.setattr(stacking, "EVIDENCE", 1e9)
     q = straight()
     outcome = scheme(q, replace(QUICK, n_networks=3))
     assert believed(outcome) == 0
     long = scheme(q, replace(QUICK, n_networks=3, recipe=Recipe(steps=60)))
-    np.testing.assert_allclose(long.strengths, outcome.strengths, atol=10 * ensembles.LEAST_BELIEF)
+    np.testing.assert_allclose(long.strengths, outcome.strengths, atol=10 * stacking.LEAST_BELIEF)
 
 
 def test_one_network_is_always_believed(scheme):
@@ -296,7 +288,7 @@ def test_the_preview_follows_the_data():
 def test_noise_is_louder_where_less_is_explained():
     q = problem(n=100)
     q = replace(q, x=standardised(q.x + q.x[:, :1]))
-    settings = replace(QUICK, scale=mirrors.correlation_scales, skip=False)
+    settings = replace(QUICK, scale=correlation_scales, skip=False)
     quiet, loud = (simultaneous([replace(q, unexplained=u)], [SEED], settings)[0].scales for u in (0.0, 0.5))
     np.testing.assert_allclose(quiet, 1, rtol=1e-5)
     assert (loud > 1).all()
@@ -315,9 +307,9 @@ def test_a_fit_that_explains_nothing_tells_nothing_of_the_number(classes):
 
 def test_squares_of_the_skip_reach_the_strengths(scheme, monkeypatch):
     """A squared feature without any line: only the quadratic skip gives it strength when no network is believed."""
-    from neuralmirror import ensembles
+    from neuralmirror.learner import stacking
 
-    monkeypatch.setattr(ensembles, "EVIDENCE", 1e9)
+    monkeypatch.setattr(stacking, "EVIDENCE", 1e9)
     q = problem(n=300)
     q = replace(q, y=standardised(q.x[:, 0] ** 2 + 0.1 * np.random.default_rng(0).standard_normal(300)))
     settings = replace(QUICK, n_networks=2)
@@ -355,18 +347,17 @@ def test_threads_find_the_factorisations_of_a_gpu_loaded(monkeypatch):
         torch.linalg, "cholesky", lambda matrix: threads.append(threading.current_thread()) or real(matrix)
     )
     kernels.load_factorisations.cache_clear()
-    simultaneous([problem(0, n=400), problem(1, n=400)], [SEED, SEED], replace(QUICK, scale=mirrors.kernel_scales))
+    simultaneous([problem(0, n=400), problem(1, n=400)], [SEED, SEED], replace(QUICK, scale=kernel_scales))
     assert threads[0] is threading.main_thread()
     assert len(set(threads)) > 1
 
 
 def test_a_killed_individual_scheme_takes_up_its_completed_chunks(tmp_path, monkeypatch):
     """Killed in the third chunk, it trains the third and later ones only, and ends where an undisturbed run does."""
-    from neuralmirror import schemes
 
     q, settings = problem(), replace(QUICK, n_networks=1, memory=1)  # one feature per chunk
     whole = individual(q, SEED, settings).strengths
-    fit, calls = schemes.fit_networks, []
+    fit, calls = fitting.fit_networks, []
 
     def killed(*arguments, **options):
         if len(calls) == 2:
@@ -374,10 +365,10 @@ def test_a_killed_individual_scheme_takes_up_its_completed_chunks(tmp_path, monk
         calls.append(1)
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(schemes, "fit_networks", killed)
+    monkeypatch.setattr(individual_module, "fit_networks", killed)
     with pytest.raises(KeyboardInterrupt):
         individual(q, SEED, settings, pieces=tmp_path)
     assert len(list(tmp_path.glob("features-*.npz"))) == 2
-    monkeypatch.setattr(schemes, "fit_networks", lambda *a, **o: calls.append(1) or fit(*a, **o))
+    monkeypatch.setattr(individual_module, "fit_networks", lambda *a, **o: calls.append(1) or fit(*a, **o))
     np.testing.assert_allclose(individual(q, SEED, settings, pieces=tmp_path).strengths, whole, rtol=1e-6)
     assert len(calls) == q.x.shape[1]  # two before the kill, the rest after it

@@ -7,11 +7,11 @@ import pytest
 
 from builders import problem
 from fitting import QUIET, SCHEMES, data, mirror
-from neuralmirror import screening, selectors
-from neuralmirror.problems import Problem, standardised
-from neuralmirror.screening import rank_features, screen_size, split_rows
-from neuralmirror.starts import Settings
-from neuralmirror.training import Recipe
+from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror.learner.training import Recipe
+from neuralmirror.mirror import estimator, screening
+from neuralmirror.mirror.configuration import Settings
+from neuralmirror.mirror.screening import rank_features, screen_size, split_rows
 
 SEED = (7, 0)
 
@@ -70,10 +70,10 @@ def test_screening_mirrors_only_the_best_features(scheme, screen):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_mirrors_see_only_the_rows_that_did_not_rank(scheme, monkeypatch):
     seen, ranked = [], []
-    real_rank, real = screening.rank_features, getattr(selectors, scheme)
+    real_rank, real = screening.rank_features, getattr(estimator, scheme)
     monkeypatch.setattr(screening, "rank_features", lambda qs, *rest: ranked.append(qs[0].y) or real_rank(qs, *rest))
     monkeypatch.setattr(
-        selectors, scheme, lambda q, *rest: seen.append((q[0] if isinstance(q, list) else q).y) or real(q, *rest)
+        estimator, scheme, lambda q, *rest: seen.append((q[0] if isinstance(q, list) else q).y) or real(q, *rest)
     )
     x, y = data(n=90)
     mirror(scheme=scheme, screen=5, task="regression").fit(x, y)

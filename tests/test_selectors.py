@@ -19,9 +19,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fitting import QUIET, SCHEMES, data, easy, mirror
 from neuralmirror import NeuralGaussianMirror, SelectionWarning
-from neuralmirror.importance import IMPORTANCES, mirror_statistics
-from neuralmirror.mirrors import SCALES
-from neuralmirror.networks import ACTIVATIONS
+from neuralmirror.learner.networks import ACTIVATIONS
+from neuralmirror.mirror.importance import IMPORTANCES, mirror_statistics
+from neuralmirror.mirror.scales import SCALES
 from neuralmirror.selection import estimated_fdp, mirror_q_values, select, select_repeated
 
 # ---- scikit-learn's contract ----

@@ -8,8 +8,8 @@ import pytest
 import torch
 from sklearn.linear_model import Lasso, LassoCV
 
-from neuralmirror import proximal, solvers
-from neuralmirror.solvers import Task
+from neuralmirror.learner import proximal, solvers
+from neuralmirror.learner.solvers import Task
 
 SOLVERS = [solvers.one_by_one, lambda tasks: solvers.as_batches(tasks, "cpu")]
 

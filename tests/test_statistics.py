@@ -17,8 +17,8 @@ from joblib import Parallel, delayed
 from scipy.stats import binom, nct, t
 
 from neuralmirror import NeuralGaussianMirror, SelectionWarning
-from neuralmirror.designs import Simulation
 from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror.simulation.designs import Simulation
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuralmirror import NeuralGaussianMirror, scores
+from neuralmirror import NeuralGaussianMirror
 from neuralmirror.cli import main
-from neuralmirror.constructions import BUILDERS, can_build
-from neuralmirror.real_data import find_data, prune, read_genotypes, read_resistance
-from neuralmirror.records import read_records
-from neuralmirror.study import SMOKE_REPLICATES, cell_name, chosen_methods, load_study, rows, run_study, study_names
-from neuralmirror.study_methods import METHODS, maker
-from neuralmirror.study_pages import MARK, write_page, write_summary
-from neuralmirror.study_tables import TABLES
-from neuralmirror.verdicts import verdicts
+from neuralmirror.studies import metrics
+from neuralmirror.studies.construction_times import BUILDERS, can_build
+from neuralmirror.studies.methods import METHODS, maker
+from neuralmirror.studies.pages import MARK, write_page, write_summary
+from neuralmirror.studies.real_data import find_data, prune, read_genotypes, read_resistance
+from neuralmirror.studies.records import read_records
+from neuralmirror.studies.reproduction import verdicts
+from neuralmirror.studies.study import (
+    SMOKE_REPLICATES,
+    cell_name,
+    chosen_methods,
+    load_study,
+    rows,
+    run_study,
+    study_names,
+)
+from neuralmirror.studies.tables import TABLES
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
@@ -152,7 +161,7 @@ def test_pruning_agrees_with_a_plain_loop(monkeypatch):
     for j in range(x.shape[1]):
         if all(r[j, i] < 0.9 for i in kept):
             kept.append(j)
-    monkeypatch.setattr("neuralmirror.real_data.BLOCK", 4)
+    monkeypatch.setattr("neuralmirror.studies.real_data.BLOCK", 4)
     np.testing.assert_array_equal(prune(x, 0.9), x[:, kept])
     assert len(kept) < x.shape[1]
 
@@ -195,23 +204,23 @@ def test_a_proxy_counts_as_the_feature_it_stands_for():
     a, b, c = rng.standard_normal((3, 200))
     x = np.column_stack([a, a + 0.01 * rng.standard_normal(200), b, c])
     truth = np.array([True, False, True, False])
-    kept = scores.proxy_scores(None, Chosen([0, 1, 0, 1]), (x, None, truth))
+    kept = metrics.proxy_scores(None, Chosen([0, 1, 0, 1]), (x, None, truth))
     assert kept == {"proxy_fdp": 0.5, "proxy_power": 0.5}
-    assert scores.proxy_scores(None, Chosen([0, 0, 0, 0]), (x, None, truth)) == {"proxy_fdp": 0, "proxy_power": 0}
+    assert metrics.proxy_scores(None, Chosen([0, 0, 0, 0]), (x, None, truth)) == {"proxy_fdp": 0, "proxy_power": 0}
 
 
 def test_a_roc_curve_is_kept_on_a_grid():
     truth = np.array([True, True, False, False])
-    best = scores.roc(None, Chosen(truth, [3, 2, -1, 0]), (None, None, truth))
+    best = metrics.roc(None, Chosen(truth, [3, 2, -1, 0]), (None, None, truth))
     assert best["auc"] == 1
     assert set(best["tpr"]) == {1.0}
-    useless = scores.roc(None, Chosen(truth, [0, 0, 0, 0]), (None, None, truth))
-    np.testing.assert_allclose(useless["tpr"], scores.RATES)
+    useless = metrics.roc(None, Chosen(truth, [0, 0, 0, 0]), (None, None, truth))
+    np.testing.assert_allclose(useless["tpr"], metrics.RATES)
 
 
 def test_a_histogram_keeps_the_sides_of_zero():
     truth = np.array([True, False, False, False])
-    kept = scores.histogram(None, Chosen(truth, [4, -1, 1, 0]), (None, None, truth))
+    kept = metrics.histogram(None, Chosen(truth, [4, -1, 1, 0]), (None, None, truth))
     assert kept["relevant"][-1] == 1
     nulls = np.array(kept["nulls"])
     assert nulls.sum() == 3
@@ -221,7 +230,7 @@ def test_a_histogram_keeps_the_sides_of_zero():
 
 def test_positions_are_counted_once(data):
     source = read_resistance(data / "hiv_drug_resistance" / "PI_DATA.txt", "ATV")
-    kept = scores.positions(source, Chosen(np.ones(len(source.positions))), source.sample(0))
+    kept = metrics.positions(source, Chosen(np.ones(len(source.positions))), source.sample(0))
     assert kept == {"listed": 2, "unlisted": len(set(source.positions)) - 2}
 
 
@@ -272,7 +281,7 @@ def test_constructions_are_resumed_too(tmp_path):
 
 def test_replicates_are_trained_as_one_batch_where_that_is_faster(tmp_path, monkeypatch):
     monkeypatch.setattr(NeuralGaussianMirror, "trains_in_batches", lambda self: True)
-    monkeypatch.setattr("neuralmirror.trials.run_one", None)  # nothing may be fitted alone
+    monkeypatch.setattr("neuralmirror.studies.scenarios.run_one", None)  # nothing may be fitted alone
     study = load_study("histogram", smoke=True)
     records = run_study(study, tmp_path / "r.jsonl", methods={"default": 3}, device="cpu", smoke=True, show=False)
     assert [one["seed"] for one in records] == [0, 1, 2]

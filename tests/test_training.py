@@ -11,10 +11,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax
 
 from builders import individual_inputs, normal, random_networks, simultaneous_inputs
-from neuralmirror import training
-from neuralmirror.importance import IMPORTANCES, field_strengths, mirror_statistics
-from neuralmirror.networks import Networks
-from neuralmirror.training import Inputs, Recipe, train
+from neuralmirror.learner import training
+from neuralmirror.learner.networks import Networks
+from neuralmirror.learner.training import Inputs, Recipe, train
+from neuralmirror.mirror.importance import IMPORTANCES, field_strengths, mirror_statistics
 
 SHORT = Recipe(steps=30, batch_size=16, learning_rate=1e-2)
 COORDINATES = ["directions", "pair"]

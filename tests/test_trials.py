@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from neuralmirror import BHSelector, NeuralGaussianMirror, trials
-from neuralmirror.designs import Simulation
-from neuralmirror.records import read_records
+from neuralmirror import BHSelector, NeuralGaussianMirror, evaluation
+from neuralmirror.evaluation import Row, Summary, summarise
 from neuralmirror.selection import false_discovery_proportion, power
-from neuralmirror.trials import Row, Summary, as_markdown, load_rows, run_trials, summarise
+from neuralmirror.simulation.designs import Simulation
+from neuralmirror.studies import scenarios
+from neuralmirror.studies.records import read_records
+from neuralmirror.studies.scenarios import as_markdown, load_rows, run_trials
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
@@ -33,13 +35,13 @@ def without_seconds(records):
 @pytest.fixture
 def counted(monkeypatch):
     """The (row, method, seed) of every fit that is run."""
-    calls, real = [], trials.run_one
+    calls, real = [], evaluation.run_one
 
     def run_one(row, method, make, seed):
         calls.append((row.name, method, seed))
         return real(row, method, make, seed)
 
-    monkeypatch.setattr(trials, "run_one", run_one)
+    monkeypatch.setattr(scenarios, "run_one", run_one)
     return calls
 
 
@@ -93,7 +95,7 @@ def test_rows_on_real_columns_need_the_data(tmp_path):
 
 @pytest.mark.parametrize("make", [mirror, BHSelector], ids=["mirror", "BH"])
 def test_a_record_says_what_was_found_on_the_data_of_its_seed(make):
-    one = trials.run_one(TINY, "some", make, seed=3)
+    one = evaluation.run_one(TINY, "some", make, seed=3)
     x, y, truth = TINY.simulation.sample(3)
     selector = make().set_params(fdr=0.3)
     if "random_state" in selector.get_params():
@@ -111,8 +113,8 @@ def test_a_record_says_what_was_found_on_the_data_of_its_seed(make):
 def test_a_batch_gives_the_records_of_single_fits():
     """On data where the order of minibatches tells little, up to the statistics' small differences."""
     seeds = [0, 1, 2]
-    batch = trials.run_batch(TINY, "mirror", mirror, seeds)
-    single = [trials.run_one(TINY, "mirror", mirror, seed) for seed in seeds]
+    batch = scenarios.run_batch(TINY, "mirror", mirror, seeds)
+    single = [evaluation.run_one(TINY, "mirror", mirror, seed) for seed in seeds]
     assert [one["seed"] for one in batch] == seeds
     assert [set(one) for one in batch] == [set(one) for one in single]
     assert without_seconds(batch[:1]) == without_seconds(single[:1])  # the batch takes its first seed's order
@@ -125,8 +127,10 @@ def test_replicates_with_copies_of_columns_are_no_batch():
     row = Row("copies", Simulation("columns", n=60, p=8, k=3, source=genotypes), fdr=0.3)
     seeds = [0, 1, 2, 3]
     assert len({np.unique(row.simulation.sample(seed)[0], axis=1).shape[1] for seed in seeds}) > 1
-    batch = trials.run_batch(row, "mirror", mirror, seeds)
-    assert without_seconds(batch) == without_seconds([trials.run_one(row, "mirror", mirror, seed) for seed in seeds])
+    batch = scenarios.run_batch(row, "mirror", mirror, seeds)
+    assert without_seconds(batch) == without_seconds(
+        [evaluation.run_one(row, "mirror", mirror, seed) for seed in seeds]
+    )
 
 
 # ---- many fits ----
@@ -140,7 +144,7 @@ def test_every_method_meets_every_row_on_the_same_data(tmp_path, counted):
     assert len(records) == len(counted) == 12
     for seed in range(3):
         (alone,) = (r for r in records if (r["row"], r["method"], r["seed"]) == ("tiny", "OLS", seed))
-        assert without_seconds([alone]) == without_seconds([trials.run_one(TINY, "OLS", BHSelector, seed)])
+        assert without_seconds([alone]) == without_seconds([evaluation.run_one(TINY, "OLS", BHSelector, seed)])
 
 
 def test_what_is_there_is_not_computed_again(tmp_path, counted):
@@ -253,4 +257,4 @@ def test_the_table_marks_what_was_missed():
 
 
 def test_the_cores_are_counted():
-    assert trials.available_cores() >= 1
+    assert scenarios.available_cores() >= 1

@@ -7,8 +7,10 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from builders import problem
-from neuralmirror.schemes import Outcome, individual, simultaneous, solve_all
-from neuralmirror.starts import chunk_count
+from neuralmirror.learner.initial_weights import chunk_count
+from neuralmirror.mirror.fitting import Outcome, solve_all
+from neuralmirror.mirror.individual import individual
+from neuralmirror.mirror.simultaneous import simultaneous
 from scheme_cases import QUICK, SCHEMES, SEED, VARIANTS
 
 

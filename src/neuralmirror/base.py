@@ -18,9 +18,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from neuralmirror import _checks, selection
-from neuralmirror.mirrors import Columns, sort_columns
-from neuralmirror.problems import Problem, standardised
+from neuralmirror import selection
+from neuralmirror._internal import checks
+from neuralmirror._internal.columns import Columns, sort_columns
+from neuralmirror._internal.standardised import Problem, standardised
 
 Mask = NDArray[np.bool_]
 
@@ -41,23 +42,23 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, task: str = "auto", covariates: Iterable[Any] | None = None) -> Problem:
         """Check X and y; keep names, classes and the sorting of columns; return the standardised problem."""
-        _checks.check_fdr(self.fdr)
-        _checks.check_offset(getattr(self, "offset", 1))
-        _checks.check_frame(X)
-        _checks.check_text(X)
+        checks.check_fdr(self.fdr)
+        checks.check_offset(getattr(self, "offset", 1))
+        checks.check_frame(X)
+        checks.check_text(X)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         names = [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
-        _checks.check_shape(X)
-        _checks.check_finite(X, names)
-        _checks.check_spread(X, [f"column {name!r} of X" for name in names])
+        checks.check_shape(X)
+        checks.check_finite(X, names)
+        checks.check_spread(X, [f"column {name!r} of X" for name in names])
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = _checks.check_response(column_or_1d(y, warn=True), len(X))
-        task = _checks.guess_task(y, _checks.check_choice("task", task, ("auto", "regression", "classification")))
+        y = checks.check_response(column_or_1d(y, warn=True), len(X))
+        task = checks.guess_task(y, checks.check_choice("task", task, ("auto", "regression", "classification")))
         self.task_ = task
         if task == "classification":
             self.classes_, y = np.unique(y, return_inverse=True)
-        aside = _checks.column_positions(covariates, names, "covariates")
+        aside = checks.column_positions(covariates, names, "covariates")
         self._sort(X, names, aside)
         n_classes = len(self.classes_) if task == "classification" else 0
         x = standardised(X[:, self._columns.usable])
@@ -112,8 +113,8 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
     def reselect(self, fdr: float | None = None, offset: int | None = None) -> Mask:
         """The selection at another level or offset, without refitting: a boolean mask over the features."""
         check_is_fitted(self)
-        level = _checks.check_fdr(self.fdr if fdr is None else fdr)
-        offset = _checks.check_offset(self.offset if offset is None else offset)
+        level = checks.check_fdr(self.fdr if fdr is None else fdr)
+        offset = checks.check_offset(self.offset if offset is None else offset)
         return selection.select_repeated(self._draws, level, offset=offset, n_mirrors=self._n_mirrors)[self._leaders]
 
     def explain(self) -> str:

@@ -10,12 +10,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from neuralmirror import _checks
+from neuralmirror._internal import checks
+from neuralmirror._internal.columns import sort_columns
 from neuralmirror.base import ControlledSelector
-from neuralmirror.designs import Simulation
-from neuralmirror.mirrors import sort_columns
-from neuralmirror.selectors import NeuralGaussianMirror
-from neuralmirror.trials import Row, Summary, run_one, summarise
+from neuralmirror.evaluation import Row, Summary, run_one, summarise
+from neuralmirror.simulation.designs import Simulation
 
 
 @dataclass(frozen=True)
@@ -61,24 +60,30 @@ def calibrate(
     signal_shares : shares of the variance of y that X explains
     n_replicates : responses for each kind; the standard errors shrink with their root
     """
-    _checks.check_frame(X)
+    checks.check_frame(X)
     values = np.asarray(X, dtype=float)
-    _checks.check_shape(values)
-    _checks.check_finite(values, [str(name) for name in getattr(X, "columns", range(values.shape[1]))])
+    checks.check_shape(values)
+    checks.check_finite(values, [str(name) for name in getattr(X, "columns", range(values.shape[1]))])
     usable = values[:, sort_columns(values).usable]
     n, p = usable.shape
-    k = min(p, max(6, p // 10)) if n_relevant is None else _checks.check_count("n_relevant", n_relevant)
-    judged = NeuralGaussianMirror() if selector is None else selector
+    k = min(p, max(6, p // 10)) if n_relevant is None else checks.check_count("n_relevant", n_relevant)
+    judged = _default_selector() if selector is None else selector
     rows = [
         Row(f"{link}, signal share {share:g}", _simulation(usable, n, p, k, link, share), float(judged.fdr))
         for link in links
         for share in signal_shares
     ]
-    seeds = range(random_state, random_state + _checks.check_count("n_replicates", n_replicates))
+    seeds = range(random_state, random_state + checks.check_count("n_replicates", n_replicates))
     records = Parallel(n_jobs=n_jobs)(
         delayed(run_one)(row, type(judged).__name__, lambda: clone(judged), seed) for row in rows for seed in seeds
     )
     return Calibration(tuple(summarise(records)))
+
+
+def _default_selector() -> ControlledSelector:
+    from neuralmirror.mirror.estimator import NeuralGaussianMirror  # loads torch
+
+    return NeuralGaussianMirror()
 
 
 def _simulation(x: Any, n: int, p: int, k: int, link: str, share: float) -> Simulation:

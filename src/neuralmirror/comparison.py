@@ -6,35 +6,39 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from neuralmirror import _checks
+from neuralmirror._internal import checks
 from neuralmirror.base import ControlledSelector, SelectionWarning
-from neuralmirror.deeppink import DeepPINK
-from neuralmirror.knockoff_selectors import FixedXKnockoffs, ModelXKnockoffs
-from neuralmirror.linear_mirror import GaussianMirror
-from neuralmirror.p_value_selectors import BHSelector, BYSelector
-from neuralmirror.selectors import NeuralGaussianMirror
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Mask = NDArray[np.bool_]
 
+
+def _make(name: str, **settings: Any) -> ControlledSelector:
+    """The selector of that public name, whose module (and torch, where it needs that) is loaded here and not before."""
+    selector: ControlledSelector = getattr(import_module("neuralmirror"), name)(**settings)
+    return selector
+
+
 METHODS: dict[str, Callable[[], ControlledSelector]] = {
-    "neural-mirror": NeuralGaussianMirror,
-    "gaussian-mirror": GaussianMirror,
-    "lasso-mirror": lambda: GaussianMirror(scheme="simultaneous"),
-    "model-x": ModelXKnockoffs,
-    "fixed-x": FixedXKnockoffs,
-    "deeppink": DeepPINK,
-    "bh": BHSelector,
-    "by": BYSelector,
-    "bh-marginal": lambda: BHSelector(p_values="marginal"),
+    "neural-mirror": partial(_make, "NeuralGaussianMirror"),
+    "gaussian-mirror": partial(_make, "GaussianMirror"),
+    "lasso-mirror": partial(_make, "GaussianMirror", scheme="simultaneous"),
+    "model-x": partial(_make, "ModelXKnockoffs"),
+    "fixed-x": partial(_make, "FixedXKnockoffs"),
+    "deeppink": partial(_make, "DeepPINK"),
+    "bh": partial(_make, "BHSelector"),
+    "by": partial(_make, "BYSelector"),
+    "bh-marginal": partial(_make, "BHSelector", p_values="marginal"),
 }
 USUAL = ("neural-mirror", "gaussian-mirror", "model-x", "deeppink", "bh")
 
@@ -115,7 +119,7 @@ def compare(
     are; a mapping gives them labels. A method that does not apply (BH with more features than rows, say) is listed
     with its reason. When none applies, the first reason is raised.
     """
-    _checks.check_fdr(fdr)
+    checks.check_fdr(fdr)
     selectors = {label: _selector(method, fdr, random_state) for label, method in _labelled(methods).items()}
     features = tuple(str(name) for name in getattr(X, "columns", range(np.shape(X)[1])))
     entries = tuple(run(label, selector, X, y) for label, selector in selectors.items())
@@ -191,6 +195,6 @@ def _labelled(
 def _selector(method: str | ControlledSelector, fdr: float, random_state: int | None) -> ControlledSelector:
     if isinstance(method, ControlledSelector):
         return clone(method)  # type: ignore[no-any-return]
-    selector = METHODS[_checks.check_choice("methods", method, METHODS)]()
+    selector = METHODS[checks.check_choice("methods", method, METHODS)]()
     given = {"fdr": fdr, "random_state": random_state}
     return selector.set_params(**{k: v for k, v in given.items() if k in selector.get_params()})  # type: ignore[no-any-return]

@@ -1,0 +1,24 @@
+from .base import SelectionWarning
+from .calibration import calibrate
+from .comparators.deeppink import DeepPINK
+from .comparators.gaussian_mirror import GaussianMirror
+from .comparators.knockoffs.selectors import FixedXKnockoffs, ModelXKnockoffs
+from .comparators.p_values import BHSelector, BYSelector
+from .comparison import compare
+from .mirror.estimator import NeuralGaussianMirror
+
+__version__: str
+
+__all__ = [
+    "BHSelector",
+    "BYSelector",
+    "DeepPINK",
+    "FixedXKnockoffs",
+    "GaussianMirror",
+    "ModelXKnockoffs",
+    "NeuralGaussianMirror",
+    "SelectionWarning",
+    "__version__",
+    "calibrate",
+    "compare",
+]

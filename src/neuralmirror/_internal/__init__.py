@@ -1,0 +1,1 @@
+"""Helpers without a promise to callers: they may change with any version."""

@@ -1,0 +1,58 @@
+"""The command line: `neuralmirror COMMAND`.
+
+A command is one line of COMMANDS. Its function is imported when it is called and not before, so `--help` answers
+at once. Commands raise ValueError or OSError for what the user can mend: one line, exit code 2. Anything else is
+ours: a traceback, exit code 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from cyclopts import App, CycloptsError, Parameter
+
+COMMANDS = {  # name: (where its function lives, what it does)
+    "select": (
+        "neuralmirror.cli.select:select",
+        "Select the features a target depends on; write a table and a report.",
+    ),
+    "inspect": ("neuralmirror.cli.inspect:inspect", "Say what select would do with a file, before anything runs."),
+    "report": ("neuralmirror.cli.report:report", "Render the report of a result again."),
+    "compare": ("neuralmirror.cli.compare:compare", "Select with several methods: who selected what."),
+    "trial": ("neuralmirror.cli.trial:trial", "Run selectors on data with a known truth: FDR and power."),
+    "reproduce": ("neuralmirror.cli.reproduce:reproduce", "Run and render the paper's tables and figures."),
+    "demo": ("neuralmirror.cli.demo:demo", "Select features in a built-in example with a known truth, and compare."),
+}
+
+
+def build() -> App:
+    """The application with all its commands, none of them imported yet."""
+    app = App(
+        name="neuralmirror",
+        help="Select the features a neural network really needs, at a false discovery rate of your choice.",
+        version=lambda: version("neuralmirror"),
+        default_parameter=Parameter(negative=()),  # no --no-force beside --force
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    for name, (path, line) in COMMANDS.items():
+        app.command(path, name=name, help=line)
+    app.register_install_completion_command(help="Install tab completion for this shell.")
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code: 0 done, 2 the user's mistake, 130 Ctrl-C; our own are raised."""
+    try:
+        build()(sys.argv[1:] if arguments is None else list(arguments))
+    except (CycloptsError, ValueError, OSError) as error:
+        print(f"neuralmirror: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("neuralmirror: stopped; trial, reproduce and select --resume take up what is complete", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,1 @@
+"""Other selectors with FDR control under the same API."""

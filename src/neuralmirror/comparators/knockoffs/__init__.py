@@ -1,0 +1,1 @@
+"""Fixed-X and model-X knockoffs: covariances, sampling, statistics and selectors."""

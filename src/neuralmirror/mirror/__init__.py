@@ -1,0 +1,1 @@
+"""The neural Gaussian mirror: noise, scales, the two schemes, importance, and the estimator."""
