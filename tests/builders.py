@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror._internal.standardised import StandardisedData, standardised
 from neuralmirror.learner.networks import ACTIVATIONS, Networks
 from neuralmirror.learner.training import Inputs
 
@@ -61,4 +61,4 @@ def problem(seed=0, n=80, p=6, covariates=0, classes=0):
     y = standardised(y)
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
-    return Problem(x, y, c, classes)
+    return StandardisedData(x, y, c, classes)

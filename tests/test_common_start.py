@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror._internal.standardised import StandardisedData, standardised
 from neuralmirror.learner import initial_weights, stacking
 from neuralmirror.learner.training import Recipe
 from neuralmirror.mirror import fitting
@@ -26,7 +26,7 @@ def problem(n=80, p=6, classes=0):
     y = standardised(2 * x[:, 0] + x[:, 1] ** 2 + 0.3 * rng.standard_normal(n))
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
-    return Problem(x, y, np.empty((n, 0)), classes)
+    return StandardisedData(x, y, np.empty((n, 0)), classes)
 
 
 @pytest.fixture(autouse=True)

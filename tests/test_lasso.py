@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
-from neuralmirror._internal.standardised import Problem, rank_normal, standardised
+from neuralmirror._internal.standardised import StandardisedData, rank_normal, standardised
 from neuralmirror.learner import solvers, sparse_part
 from neuralmirror.learner.individual_sparse import individual_lassos, individual_skips
 
@@ -22,7 +22,7 @@ def problem(seed=0, n=200, p=6, k=1, covariates=0, relevant=2, classes=0):
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes)).astype(float)
     noise = rng.standard_normal((n, p, k))
-    return Problem(x, y, c, classes), np.concatenate([x[:, :, None], noise], axis=2)
+    return StandardisedData(x, y, c, classes), np.concatenate([x[:, :, None], noise], axis=2)
 
 
 def squared_problem(seed=0, n=200, p=6, k=1):
@@ -293,7 +293,7 @@ def test_individual_lassos_leave_covariates_unpenalised(degree):
 def test_the_transform_that_a_lasso_predicts_best_is_taken(bend, expected):
     q, directions = problem(n=400)
     values = bend(3 * q.x[:, 0] + 0.1 * q.y)
-    choice = run(sparse_part.choose(Problem(q.x, values, q.covariates), directions, "auto", degree=1))
+    choice = run(sparse_part.choose(StandardisedData(q.x, values, q.covariates), directions, "auto", degree=1))
     if expected == "rank":
         assert choice.transform == "rank"
     transforms = {"rank": rank_normal(values), "standard": standardised(values)}

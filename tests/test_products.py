@@ -9,7 +9,7 @@ from sklearn.linear_model import Lasso
 
 from builders import random_networks
 from neuralmirror import NeuralGaussianMirror
-from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror._internal.standardised import StandardisedData, standardised
 from neuralmirror.learner import pair_scan, solvers, sparse_part, stacking
 from neuralmirror.learner.individual_sparse import individual_skips, product_terms, strongest_pairs
 from neuralmirror.learner.initial_weights import padded_products
@@ -33,7 +33,7 @@ def product_problem(seed=0, n=400, p=6, classes=0):
     rng = np.random.default_rng(seed)
     x = standardised(rng.standard_normal((n, p)))
     y = x[:, 0] + 2 * x[:, 1] * x[:, 2] + 0.5 * rng.standard_normal(n)
-    return Problem(x, (y > 0).astype(float) if classes else standardised(y), np.empty((n, 0)), classes)
+    return StandardisedData(x, (y > 0).astype(float) if classes else standardised(y), np.empty((n, 0)), classes)
 
 
 def with_noise(q, k=1, seed=1):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from builders import normal, problem, random_networks, simultaneous_inputs
-from neuralmirror._internal.standardised import Problem, rank_normal, standardised
+from neuralmirror._internal.standardised import StandardisedData, rank_normal, standardised
 from neuralmirror.learner import initial_weights, solvers
 from neuralmirror.learner.networks import ACTIVATIONS
 from neuralmirror.learner.training import Recipe
@@ -28,7 +28,7 @@ from scheme_cases import QUICK, SCHEMES, SEED, VARIANTS
 def test_noise_follows_the_size_of_its_row_under_the_default_rule_alone():
     rng = np.random.default_rng(0)
     x = standardised(rng.standard_normal((300, 30)) / np.sqrt(rng.chisquare(2, size=(300, 1))))
-    q = Problem(x, standardised(x[:, 0] + rng.standard_normal(300)), np.empty((300, 0)), 0)
+    q = StandardisedData(x, standardised(x[:, 0] + rng.standard_normal(300)), np.empty((300, 0)), 0)
     generators = feature_generators(x, *SEED)
     plain, loud = (
         scaled_noise(q, copy.deepcopy(generators), replace(QUICK, scale=SCALES[rule]))
@@ -135,7 +135,7 @@ def test_before_any_learning_noise_wins_as_often_as_the_feature():
     """One vanishing step leaves the starting weights. Fails by chance once in 10⁶ seeds (five standard errors)."""
     still = Recipe(steps=1, learning_rate=1e-9, shrinkage=0.0)
     rng = np.random.default_rng(0)
-    q = Problem(standardised(rng.standard_normal((100, 400))), rng.standard_normal(100), np.empty((100, 0)))
+    q = StandardisedData(standardised(rng.standard_normal((100, 400))), rng.standard_normal(100), np.empty((100, 0)))
     settings = replace(QUICK, recipe=still, skip=False, scale=marginal_scales)
     for coordinates in ("directions", "pair"):
         chosen = replace(settings, recipe=replace(still, coordinates=coordinates))
@@ -202,14 +202,14 @@ def straight(seed=0, n=150, p=6):
     """Six clear linear features and little noise: nothing is left for a perceptron."""
     rng = np.random.default_rng(seed)
     x = standardised(rng.standard_normal((n, p)))
-    return Problem(x, standardised(x @ np.linspace(1, 2, p) + 0.5 * rng.standard_normal(n)), np.empty((n, 0)))
+    return StandardisedData(x, standardised(x @ np.linspace(1, 2, p) + 0.5 * rng.standard_normal(n)), np.empty((n, 0)))
 
 
 def product(seed=0, n=300, p=6):
     """Only a perceptron sees a product."""
     rng = np.random.default_rng(seed)
     x = standardised(rng.standard_normal((n, p)))
-    return Problem(x, standardised(x[:, 0] * x[:, 1] + 0.1 * rng.standard_normal(n)), np.empty((n, 0)))
+    return StandardisedData(x, standardised(x[:, 0] * x[:, 1] + 0.1 * rng.standard_normal(n)), np.empty((n, 0)))
 
 
 def believed(outcome):
@@ -278,7 +278,7 @@ def test_the_preview_follows_the_data():
     x = standardised(rng.standard_normal((200, 12)))
     for relevant, fdr, k in ((10, 0.5, 1), (2, 0.1, 4)):
         y = standardised(x[:, :relevant].sum(axis=1) + 0.1 * rng.standard_normal(200))
-        q = Problem(x, y, np.empty((200, 0)))
+        q = StandardisedData(x, y, np.empty((200, 0)))
         (seen,) = solvers.solve([preview(q, QUICK)], solvers.one_by_one)
         assert 0.9 < seen.explained <= 1
         assert seen.relevant >= relevant
@@ -299,7 +299,7 @@ def test_a_fit_that_explains_nothing_tells_nothing_of_the_number(classes):
     rng = np.random.default_rng(0)
     x = standardised(rng.standard_normal((100, 5)))
     y = rng.integers(0, classes, 100).astype(float) if classes else standardised(rng.standard_normal(100))
-    assert needed(Problem(x, y, np.empty((100, 0)), classes), 0.1) == 2
+    assert needed(StandardisedData(x, y, np.empty((100, 0)), classes), 0.1) == 2
 
 
 # ---- the skip ----

@@ -7,7 +7,7 @@ import pytest
 
 from builders import problem
 from fitting import QUIET, SCHEMES, data, mirror
-from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror._internal.standardised import StandardisedData, standardised
 from neuralmirror.learner.training import Recipe
 from neuralmirror.mirror import estimator, screening
 from neuralmirror.mirror.configuration import Settings
@@ -88,7 +88,7 @@ def test_rows_that_ranked_do_not_change_the_statistics():
     """Only which features are kept may come from the ranking rows; their values must not leak further."""
     x, y = data(n=90)
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    ranking, _ = split_rows(Problem(standardised(x), y, np.empty((90, 0))), (seed,))
+    ranking, _ = split_rows(StandardisedData(standardised(x), y, np.empty((90, 0))), (seed,))
     changed = y.copy()
     changed[ranking] = np.random.default_rng(5).permutation(changed[ranking])
     one, other = (mirror(screen=8, target_transform="standard").fit(x, t) for t in (y, changed))

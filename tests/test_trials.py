@@ -9,18 +9,18 @@ import pytest
 from joblib import parallel_config
 
 from neuralmirror import BHSelector, NeuralGaussianMirror, evaluation
-from neuralmirror.evaluation import Row, Summary, summarise
+from neuralmirror.evaluation import Scenario, Summary, summarise
 from neuralmirror.selection import false_discovery_proportion, power
 from neuralmirror.simulation.designs import Simulation
 from neuralmirror.studies import scenarios
 from neuralmirror.studies.records import read_records
-from neuralmirror.studies.scenarios import as_markdown, load_rows, run_trials
+from neuralmirror.studies.scenarios import as_markdown, load_scenarios, run_trials
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 NOWHERE = Path("no-such-file.npz")
-TINY = Row("tiny", Simulation("independent", n=60, p=8, k=4, h2=0.9), fdr=0.3, target=0.9)
-NULL = Row("nothing", Simulation("independent", n=60, p=8, k=0, link="null"), fdr=0.2)
+TINY = Scenario("tiny", Simulation("independent", n=60, p=8, k=4, h2=0.9), fdr=0.3, target=0.9)
+NULL = Scenario("nothing", Simulation("independent", n=60, p=8, k=0, link="null"), fdr=0.2)
 
 
 def mirror():
@@ -49,7 +49,7 @@ def counted(monkeypatch):
 
 
 def test_every_row_is_a_simulation_that_can_be_drawn():
-    rows = load_rows(tomato=NOWHERE)
+    rows = load_scenarios(tomato=NOWHERE)
     assert len({row.name for row in rows}) == len(rows) > 25
     for row in rows:
         assert 0 < row.fdr < 1
@@ -62,7 +62,7 @@ def test_every_row_is_a_simulation_that_can_be_drawn():
 
 
 def test_rows_come_in_the_order_asked_for_with_the_defaults_filled_in():
-    first, second = load_rows(["linear-half", "linear-toeplitz-500"], NOWHERE)
+    first, second = load_scenarios(["linear-half", "linear-toeplitz-500"], NOWHERE)
     assert (first.name, second.name) == ("linear-half", "linear-toeplitz-500")
     assert first.simulation == replace(second.simulation, h2=0.5)
     assert second.simulation == Simulation("toeplitz", n=1000, p=500, k=30, rho=0.5)
@@ -71,18 +71,18 @@ def test_rows_come_in_the_order_asked_for_with_the_defaults_filled_in():
 
 def test_an_unknown_row_is_named_with_its_nearest():
     with pytest.raises(ValueError, match=r"row must be one of .*got 'mixed-10'; did you mean 'mixed-100'\?"):
-        load_rows(["mixed-10"])
+        load_scenarios(["mixed-10"])
 
 
 def test_rows_on_real_columns_need_the_data(tmp_path):
-    everything = {row.name for row in load_rows(tomato=NOWHERE)}
+    everything = {row.name for row in load_scenarios(tomato=NOWHERE)}
     assert not any(name.startswith("tomato") for name in everything)
     with pytest.raises(ValueError, match=r"row 'tomato-100' needs the tomato genotypes.*no-such-file"):
-        load_rows(["tomato-100"], NOWHERE)
+        load_scenarios(["tomato-100"], NOWHERE)
     genotypes = np.random.default_rng(0).integers(0, 3, (30, 150))
     np.savez(tmp_path / "tomato.npz", X=genotypes)
     np.savez(tmp_path / "prune_idx.npz", r95=np.arange(0, 150, 1)[5:])
-    (row,) = load_rows(["tomato-100"], tmp_path / "tomato.npz")
+    (row,) = load_scenarios(["tomato-100"], tmp_path / "tomato.npz")
     x, _, truth = row.simulation.sample(0)
     assert x.shape == (30, 100)  # all rows there are
     assert truth.sum() == 30
@@ -124,7 +124,7 @@ def test_a_batch_gives_the_records_of_single_fits():
 def test_replicates_with_copies_of_columns_are_no_batch():
     genotypes = np.random.default_rng(0).integers(0, 3, (60, 20)).astype(float)
     genotypes[:, 10:15] = genotypes[:, :5]
-    row = Row("copies", Simulation("columns", n=60, p=8, k=3, source=genotypes), fdr=0.3)
+    row = Scenario("copies", Simulation("columns", n=60, p=8, k=3, source=genotypes), fdr=0.3)
     seeds = [0, 1, 2, 3]
     assert len({np.unique(row.simulation.sample(seed)[0], axis=1).shape[1] for seed in seeds}) > 1
     batch = scenarios.run_batch(row, "mirror", mirror, seeds)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from neuralmirror import selection
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import Columns, sort_columns
-from neuralmirror._internal.standardised import Problem, standardised
+from neuralmirror._internal.standardised import StandardisedData, standardised
 
 Mask = NDArray[np.bool_]
 
@@ -40,7 +40,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
     offset: int
     support_: Mask
 
-    def _read(self, X: Any, y: Any, task: str = "auto", covariates: Iterable[Any] | None = None) -> Problem:
+    def _read(self, X: Any, y: Any, task: str = "auto", covariates: Iterable[Any] | None = None) -> StandardisedData:
         """Check X and y; keep names, classes and the sorting of columns; return the standardised problem."""
         checks.check_fdr(self.fdr)
         checks.check_offset(getattr(self, "offset", 1))
@@ -62,7 +62,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         self._sort(X, names, aside)
         n_classes = len(self.classes_) if task == "classification" else 0
         x = standardised(X[:, self._columns.usable])
-        return Problem(x, y.astype(float), standardised(X[:, aside]), n_classes)
+        return StandardisedData(x, y.astype(float), standardised(X[:, aside]), n_classes)
 
     def _sort(self, X: NDArray[np.float64], names: list[str], aside: list[int]) -> None:
         """Keep apart covariates, constant columns and copies, and say so."""

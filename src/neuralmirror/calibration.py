@@ -13,7 +13,7 @@ from sklearn.base import clone
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import sort_columns
 from neuralmirror.base import ControlledSelector
-from neuralmirror.evaluation import Row, Summary, run_one, summarise
+from neuralmirror.evaluation import Scenario, Summary, run_one, summarise
 from neuralmirror.simulation.designs import Simulation
 
 
@@ -56,7 +56,7 @@ def calibrate(
     X : table of numbers, the user's own features
     selector : any selector of the package, with the settings to be judged; the default mirror if None
     n_relevant : features that a response depends on; a tenth of the columns, at least 6, if None
-    links : kinds of dependence, as in `designs.Simulation`: "linear", "squares", "products", "mixed", ...
+    links : kinds of dependence, as in `simulation.Simulation`: "linear", "squares", "products", "mixed", ...
     signal_shares : shares of the variance of y that X explains
     n_replicates : responses for each kind; the standard errors shrink with their root
     """
@@ -69,7 +69,7 @@ def calibrate(
     k = min(p, max(6, p // 10)) if n_relevant is None else checks.check_count("n_relevant", n_relevant)
     judged = _default_selector() if selector is None else selector
     rows = [
-        Row(f"{link}, signal share {share:g}", _simulation(usable, n, p, k, link, share), float(judged.fdr))
+        Scenario(f"{link}, signal share {share:g}", _simulation(usable, n, p, k, link, share), float(judged.fdr))
         for link in links
         for share in signal_shares
     ]

@@ -34,7 +34,7 @@ Measure = Callable[[Source, ControlledSelector, Sample], Record]
 
 
 @dataclass(frozen=True)
-class Row:
+class Scenario:
     """One data-generating process, the level of its selections, and the power that a selector should reach.
 
     `labels` go into every record as they are, and `measures` say what else is kept of a fit.
@@ -48,7 +48,9 @@ class Row:
     measures: tuple[Measure, ...] = ()
 
 
-def record(row: Row, method: str, seed: int, selector: ControlledSelector, sample: Sample, seconds: float) -> Record:
+def record(
+    row: Scenario, method: str, seed: int, selector: ControlledSelector, sample: Sample, seconds: float
+) -> Record:
     """What is kept of one fit."""
     truth = sample[2]
     nulls = getattr(selector, "mirror_statistics_", np.zeros(len(truth)))[~truth]  # p-values have no signs
@@ -71,7 +73,7 @@ def record(row: Row, method: str, seed: int, selector: ControlledSelector, sampl
     }
 
 
-def run_one(row: Row, method: str, make: Maker, seed: int) -> Record:
+def run_one(row: Scenario, method: str, make: Maker, seed: int) -> Record:
     """Fit one replicate."""
     sample = row.simulation.sample(seed)
     selector = make().set_params(fdr=row.fdr)

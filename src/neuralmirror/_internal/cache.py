@@ -24,7 +24,7 @@ def fingerprint(arrays: Iterable[NDArray[Any]], settings: object) -> str:
     return digest.hexdigest()[:16]
 
 
-def kept(folder: str | Path | None, name: str, kind: type[T], compute: Callable[[], T]) -> T:
+def cached(folder: str | Path | None, name: str, kind: type[T], compute: Callable[[], T]) -> T:
     """What `compute` returns, from `folder` where it was computed before. `kind` is a dataclass of arrays and JSON."""
     if folder is None:
         return compute()

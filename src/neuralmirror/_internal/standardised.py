@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Problem:
+class StandardisedData:
     """Standardised features and covariates with their response: numbers, or class labels 0..C−1."""
 
     x: Floats  # (n, p)
@@ -22,12 +22,12 @@ class Problem:
     unexplained: float = 1.0  # share of the response's variance that a sparse fit of X is known to leave
     n_mirrors: int = 1  # K, noises per feature
 
-    def rows(self, index: NDArray[np.intp]) -> Problem:
+    def rows(self, index: NDArray[np.intp]) -> StandardisedData:
         """The same problem on some of its rows, standardised anew."""
         x, covariates = standardised(self.x[index]), standardised(self.covariates[index])
         return replace(self, x=x, y=self.y[index], covariates=covariates)
 
-    def columns(self, index: NDArray[np.intp]) -> Problem:
+    def columns(self, index: NDArray[np.intp]) -> StandardisedData:
         """The same problem with some of its features."""
         return replace(self, x=self.x[:, index])
 
@@ -48,7 +48,7 @@ def rank_normal(y: Floats) -> Floats:
     return standardised(norm.ppf((rankdata(y) - 0.5) / len(y)))
 
 
-def response_columns(problem: Problem, transform: str = "standard") -> Floats:
+def response_columns(problem: StandardisedData, transform: str = "standard") -> Floats:
     """The response of a linear method, standardised (n, q): numbers, or their rank-normal scores, or class codes."""
     if problem.classes or transform == "standard":
         return standardised(problem.codes())

@@ -48,7 +48,7 @@ def trial(
     Parameters
     ----------
     rows
-        Names out of trials.toml, such as linear-toeplitz-500.
+        Names out of scenarios.toml, such as linear-toeplitz-500.
     every
         All rows.
     method
@@ -73,12 +73,12 @@ def trial(
     quiet
         No progress bar.
     """
-    chosen = scenarios.load_rows(None if every or (table and not rows) else rows, tomato)
+    chosen = scenarios.load_scenarios(None if every or (table and not rows) else rows, tomato)
     if table:
         write_page(chosen, records, page)
         return
     if not chosen:
-        raise ValueError("no row was named; name some of trials.toml, or give --all")
+        raise ValueError("no row was named; name some of scenarios.toml, or give --all")
     checks.check_count("replicates", replicates)
     methods = {
         label: make for name in method or ["default"] for label, make in [_method(name, device, jobs, settings or [])]
@@ -90,7 +90,7 @@ def trial(
     _print(evaluation.summarise(wanted), chosen)
 
 
-def write_page(rows: list[evaluation.Row], records: Path, page: Path) -> None:
+def write_page(rows: list[evaluation.Scenario], records: Path, page: Path) -> None:
     """docs/results/trials.md from the records."""
     found = read_records(records)
     if not found:
@@ -133,7 +133,7 @@ def _label(name: str, changes: dict[str, Any]) -> str:
     return " ".join([name, *(f"{key}={value}" for key, value in changes.items())])
 
 
-def _print(summaries: list[evaluation.Summary], rows: list[evaluation.Row]) -> None:
+def _print(summaries: list[evaluation.Summary], rows: list[evaluation.Scenario]) -> None:
     targets = {row.name: row.target for row in rows}
     shown = Table("row", "method", "fits", "FDR", "power", "to reach", "nulls won", "seconds")
     for s in summaries:

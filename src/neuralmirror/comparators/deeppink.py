@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from neuralmirror._internal import checks
-from neuralmirror._internal.standardised import Problem, response_columns
+from neuralmirror._internal.standardised import StandardisedData, response_columns
 from neuralmirror.base import ControlledSelector
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, gaussian_knockoffs, knockoff_s
 from neuralmirror.comparators.knockoffs.selectors import column_covariance
@@ -114,7 +114,7 @@ class DeepPINK(ControlledSelector):
             draws.append(deeppink_statistics(problem.x, knockoffs, targets(problem, transform), training, rng))
         return self._conclude(np.stack(draws))
 
-    def _training(self, problem: Problem) -> Training:
+    def _training(self, problem: StandardisedData) -> Training:
         n, p = problem.x.shape
         hidden = (min(p, 200),) * 2 if self.hidden_sizes is None else tuple(self.hidden_sizes)
         if not hidden:
@@ -164,7 +164,7 @@ class Network(NamedTuple):
         return self.filters.square() * paths.square().sum(dim=1, keepdim=True)
 
 
-def targets(problem: Problem, transform: str) -> Tensor:
+def targets(problem: StandardisedData, transform: str) -> Tensor:
     """Numbers (n, 1) for regression, class labels (n,) otherwise."""
     if problem.classes:
         return torch.from_numpy(problem.y.astype(np.int64))

@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control
 from sklearn.utils.validation import check_is_fitted
 
 from neuralmirror._internal import checks
-from neuralmirror._internal.standardised import Problem, response_columns
+from neuralmirror._internal.standardised import StandardisedData, response_columns
 from neuralmirror.base import ControlledSelector, Mask
 from neuralmirror.comparators.least_squares import is_full_rank, marginal_p_values, partial_p_values
 
@@ -89,7 +89,7 @@ class BYSelector(BHSelector):
     _adjustment = "by"
 
 
-def feature_p_values(problem: Problem, kind: str) -> NDArray[np.float64]:
+def feature_p_values(problem: StandardisedData, kind: str) -> NDArray[np.float64]:
     """One p-value for each usable column, given the others ("ols") or alone ("marginal")."""
     y = response_columns(problem)
     if problem.classes > 2:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner import sparse_part
 from neuralmirror.learner.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.learner.solvers import THREADS, filled
@@ -33,7 +33,9 @@ Floats = NDArray[np.float64]
 Seed = tuple[int, ...]
 
 
-def simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats], settings: Settings) -> Inputs:
+def simultaneous_inputs(
+    problems: Sequence[StandardisedData], directions: Sequence[Floats], settings: Settings
+) -> Inputs:
     """Directions of all features and then covariates, one data set for each problem; nothing shared.
 
     A problem with fewer noises than others is filled up with inputs that are zero.
@@ -49,13 +51,13 @@ def simultaneous_inputs(problems: Sequence[Problem], directions: Sequence[Floats
     )
 
 
-def most_directions(problems: Sequence[Problem]) -> int:
+def most_directions(problems: Sequence[StandardisedData]) -> int:
     """K+1 of the problem with the most noises."""
     return max(problem.n_mirrors for problem in problems) + 1
 
 
 def simultaneous_starts(
-    problems: Sequence[Problem],
+    problems: Sequence[StandardisedData],
     generators: Sequence[list[np.random.Generator]],
     seeds: Sequence[Seed],
     skips: Sequence[sparse_part.Skip],
@@ -70,12 +72,12 @@ def simultaneous_starts(
     members = settings.n_networks + 1  # with the judge
     wide = [filled_skip(skip, problem, most) for skip, problem in zip(skips, problems, strict=True)]
 
-    def directions(problem: Problem, features: list[np.random.Generator]) -> Tensor:  # (members, p(K+1), h)
+    def directions(problem: StandardisedData, features: list[np.random.Generator]) -> Tensor:  # (members, p(K+1), h)
         drawn = initial_rows(features, members, problem.n_mirrors + 1, sizes[0]) / spread_of(problem)
         rows = functional.pad(drawn, (0, 0, 0, most - drawn.shape[2]))  # (p, members, K+1, h)
         return torch.flatten(rows.transpose(0, 1), 1, 2)
 
-    def covariates(problem: Problem, rng: np.random.Generator) -> Tensor:  # (c, h)
+    def covariates(problem: StandardisedData, rng: np.random.Generator) -> Tensor:  # (c, h)
         return initial_rows([rng], problem.covariates.shape[1], sizes[0])[0] / spread_of(problem)
 
     with ThreadPoolExecutor(min(THREADS, len(problems))) as pool:
@@ -111,12 +113,12 @@ def simultaneous_starts(
     return starts
 
 
-def spread_of(problem: Problem) -> float:
+def spread_of(problem: StandardisedData) -> float:
     """√inputs, by which first-layer rows are divided; inputs are p(K+1) directions and the covariates."""
     return math.sqrt(problem.x.shape[1] * (problem.n_mirrors + 1) + problem.covariates.shape[1])
 
 
-def filled_skip(skip: sparse_part.Skip, problem: Problem, most: int) -> sparse_part.Skip:
+def filled_skip(skip: sparse_part.Skip, problem: StandardisedData, most: int) -> sparse_part.Skip:
     """The skip over inputs whose features have `most` directions each, of which the last ones are empty."""
     p, each = problem.x.shape[1], problem.n_mirrors + 1
 
@@ -141,7 +143,7 @@ def padded_products(skips: Sequence[sparse_part.Skip]) -> tuple[Tensor, Tensor] 
     return torch.from_numpy(pairs), torch.from_numpy(products).float()
 
 
-def individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:
+def individual_inputs(problem: StandardisedData, noise: Floats, chunk: NDArray[np.intp], settings: Settings) -> Inputs:
     """X and the covariates for all networks of a chunk, and each network's own pair."""
     p, each = problem.x.shape[1], noise.shape[2] + 1
     own = with_noise(problem.x[:, chunk], noise[:, chunk])  # (n, m, K+1)
@@ -157,7 +159,7 @@ def individual_inputs(problem: Problem, noise: Floats, chunk: NDArray[np.intp], 
 def individual_starts(
     generators: list[np.random.Generator],
     seed: Seed,
-    problem: Problem,
+    problem: StandardisedData,
     skips: tuple[sparse_part.Skip, sparse_part.Skip] | None,
     settings: Settings,
     common: Networks | None = None,
@@ -208,7 +210,7 @@ def individual_starts(
     return networks_of
 
 
-def chunk_count(problem: Problem, settings: Settings) -> int:
+def chunk_count(problem: StandardisedData, settings: Settings) -> int:
     """Into how many chunks the p networks of individual mirrors go: weight, gradient and two moments each."""
     (n, p), sizes = problem.x.shape, settings.hidden or hidden_sizes(problem.x.shape[1])
     weights = (p + problem.covariates.shape[1]) * sizes[0] + sum(a * b for a, b in pairwise(sizes))
@@ -217,7 +219,7 @@ def chunk_count(problem: Problem, settings: Settings) -> int:
     return int(min(p, np.ceil(p * per_network / settings.memory)))
 
 
-def groups_of(features: NDArray[np.intp], problem: Problem, settings: Settings) -> Tensor:
+def groups_of(features: NDArray[np.intp], problem: StandardisedData, settings: Settings) -> Tensor:
     """The feature of each input, with −1 for the covariates behind them."""
     marked = np.append(features, np.full(problem.covariates.shape[1], -1))
     return torch.from_numpy(marked).to(settings.device)

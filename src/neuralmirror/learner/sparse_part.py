@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from neuralmirror._internal.standardised import Problem, rank_normal, standardised
+from neuralmirror._internal.standardised import StandardisedData, rank_normal, standardised
 from neuralmirror.learner.pair_scan import NO_PRODUCTS, outstanding_pairs, products_of
 from neuralmirror.learner.solvers import Fit, Steps, Task
 
@@ -35,7 +35,7 @@ LEAST_WEIGHT = 0.03  # v of a row whose class is certain
 class Choice:
     """The response to predict, the transform it had, the degree of the skip, and the plain lasso that won."""
 
-    problem: Problem
+    problem: StandardisedData
     transform: str
     degree: int
     first: Fit | None = None
@@ -107,7 +107,9 @@ def plain_lasso(columns: Floats, y: Floats, covariates: Floats) -> Steps[Fit]:
     return replace(fit, explained=1 - left)
 
 
-def choose(problem: Problem, directions: Floats, transform: str = "auto", degree: int | None = None) -> Steps[Choice]:
+def choose(
+    problem: StandardisedData, directions: Floats, transform: str = "auto", degree: int | None = None
+) -> Steps[Choice]:
     """Ranks or plain values of y, and then squares or none, by what a plain lasso explains out of sample.
 
     The lasso sees all directions, so the choice treats X_j and its noise alike. Only open questions are asked.
@@ -137,7 +139,7 @@ def first_stage(choice: Choice, columns: Floats) -> Steps[Fit]:
     return plain_lasso(with_squares(columns, choice.degree), problem.codes()[:, 0], problem.covariates)
 
 
-def responses(problem: Problem, transform: str) -> dict[str, Floats]:
+def responses(problem: StandardisedData, transform: str) -> dict[str, Floats]:
     """The transforms of y to choose from, by name; classes have none."""
     if problem.classes:
         return {"none": problem.y}
@@ -223,7 +225,7 @@ def relevant_count(choice: Choice) -> Steps[int]:
     return int(np.count_nonzero(kept))
 
 
-def _on_outputs(problem: Problem, part: Skip, inputs: Floats) -> Skip:
+def _on_outputs(problem: StandardisedData, part: Skip, inputs: Floats) -> Skip:
     """The constant beside the coefficients; those of logits instead where the response is a class."""
     first, second = part.pairs.T
     scores = scores_of(part.linear, part.curve, inputs) + (inputs[:, first] * inputs[:, second]) @ part.products

@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from neuralmirror._internal import checks
-from neuralmirror._internal.cache import fingerprint, kept
+from neuralmirror._internal.cache import cached, fingerprint
 from neuralmirror._internal.progress import progress
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector
 from neuralmirror.learner.initial_weights import chunk_count
 from neuralmirror.learner.networks import ACTIVATIONS
@@ -218,7 +218,7 @@ class NeuralGaussianMirror(ControlledSelector):
             outcome = self._mirror(problem, settings, seed, tick)
         return self._finish(outcome)
 
-    def _prepared(self, X: Any, y: Any) -> tuple[Problem, Settings, int]:
+    def _prepared(self, X: Any, y: Any) -> tuple[StandardisedData, Settings, int]:
         problem = self._read(X, y, self.task, self.covariates)
         self._group()
         return problem, self._settings(), int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -292,7 +292,7 @@ class NeuralGaussianMirror(ControlledSelector):
             )
         return lambda x, z: x.new_tensor((numbers / self._sd)[self._columns.usable])
 
-    def _work(self, problem: Problem, settings: Settings) -> int:
+    def _work(self, problem: StandardisedData, settings: Settings) -> int:
         """Training steps that `fit` will take, for the progress bar."""
         rounds = 2.0 if self.n_networks > 1 else 1.0  # the judges, then the networks that are believed
         if self.scheme == "individual":
@@ -310,22 +310,22 @@ class NeuralGaussianMirror(ControlledSelector):
             return checks.check_choice("screen", self.screen, ("half", "log"))
         return checks.check_count("screen", self.screen, least=2)
 
-    def _mirror(self, problem: Problem, settings: Settings, seed: int, tick: Tick) -> Outcome:
+    def _mirror(self, problem: StandardisedData, settings: Settings, seed: int, tick: Tick) -> Outcome:
         """Both algorithms, for each of the repeated draws."""
         seeds = [(seed, draw) for draw in range(checks.check_count("n_repeats", self.n_repeats))]
         folder = self._pieces_folder(problem, seed)
         if self.scheme == "simultaneous":
             together = partial(simultaneous, [problem] * len(seeds), seeds, settings, tick)
-            return kept(folder, "draws", Outcome, lambda: Outcome.join(together()))
+            return cached(folder, "draws", Outcome, lambda: Outcome.join(together()))
         draws = [(s, f"draw-{s[1]}") for s in seeds]
         return Outcome.join(
             [
-                kept(folder, name, Outcome, partial(individual, problem, s, settings, tick, folder and folder / name))
+                cached(folder, name, Outcome, partial(individual, problem, s, settings, tick, folder and folder / name))
                 for s, name in draws
             ]
         )
 
-    def _pieces_folder(self, problem: Problem, seed: int) -> Path | None:
+    def _pieces_folder(self, problem: StandardisedData, seed: int) -> Path | None:
         """Where the pieces of exactly this work are kept."""
         if self.checkpoint is None:
             return None
@@ -392,11 +392,11 @@ def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple
 
 def to_be_mirrored(
     selectors: Sequence[NeuralGaussianMirror],
-    problems: Sequence[Problem],
+    problems: Sequence[StandardisedData],
     seeds: Sequence[int],
     settings: Settings,
     tick: Tick | None = None,
-) -> list[Problem]:
+) -> list[StandardisedData]:
     """The problems that are to be mirrored: screened where that is asked for, and with K of each fit."""
     first = selectors[0]
     if first.screen is not None:

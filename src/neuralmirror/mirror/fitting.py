@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner import sparse_part
 from neuralmirror.learner.initial_weights import (
     Floats,
@@ -96,7 +96,9 @@ def train_judged(
     return fit_ensembles(starts, fit, shrinkages, inputs, targets, loss, members, rng, judged)
 
 
-def scaled_noise(problem: Problem, generators: list[np.random.Generator], settings: Settings) -> tuple[Floats, Floats]:
+def scaled_noise(
+    problem: StandardisedData, generators: list[np.random.Generator], settings: Settings
+) -> tuple[Floats, Floats]:
     """c_jZ_j^1..K (n, p, K) and the scales c (p,)."""
     z: Floats = draw_noise(generators, len(problem.x), problem.n_mirrors).astype(float, order="C")
     if not problem.n_mirrors:  # a ranking without mirrors
@@ -198,14 +200,14 @@ def _solve_one(part: Callable[[], Steps[T]], n_jobs: int | None) -> T:
     return solve([part()], partial(one_by_one, n_jobs=n_jobs))[0]
 
 
-def choose_sparse(problem: Problem, directions: Floats, settings: Settings) -> Steps[sparse_part.Choice]:
+def choose_sparse(problem: StandardisedData, directions: Floats, settings: Settings) -> Steps[sparse_part.Choice]:
     """What the sparse part is fitted to, and its degree."""
     degree = settings.degree if settings.skip else 1
     return sparse_part.choose(problem, directions, settings.transform, degree)
 
 
 def fit_sparse_part(
-    problem: Problem, directions: Floats, settings: Settings
+    problem: StandardisedData, directions: Floats, settings: Settings
 ) -> Steps[tuple[sparse_part.Choice, sparse_part.Skip]]:
     """The choices for one problem and its skip over all inputs; without a skip, zeros."""
     choice = yield from choose_sparse(problem, directions, settings)
@@ -228,6 +230,6 @@ def describe_choices(
     }
 
 
-def loss_of(problem: Problem) -> Loss:
+def loss_of(problem: StandardisedData) -> Loss:
     """The loss for the kind of response."""
     return {0: squared_loss, 2: logistic_loss}.get(problem.classes, softmax_loss)

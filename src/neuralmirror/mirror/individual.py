@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from neuralmirror._internal.cache import kept
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.cache import cached
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner import sparse_part
 from neuralmirror.learner.individual_sparse import NO_PAIRS, individual_skips, strongest_pairs
 from neuralmirror.learner.initial_weights import (
@@ -58,7 +58,7 @@ class Chunk:
 
 
 def individual(
-    problem: Problem, seed: Seed, settings: Settings, tick: Tick | None = None, pieces: Path | None = None
+    problem: StandardisedData, seed: Seed, settings: Settings, tick: Tick | None = None, pieces: Path | None = None
 ) -> Outcome:
     """Algorithm 1: one network per feature, in chunks that fit the memory budget.
 
@@ -88,7 +88,7 @@ def individual(
         return Chunk(as_array(settings.importance(networks, inputs.shared, inputs.own)), as_array(losses))
 
     chunks = [
-        kept(pieces, f"features-{features[0]}-{features[-1]}", Chunk, partial(fitted, features))
+        cached(pieces, f"features-{features[0]}-{features[-1]}", Chunk, partial(fitted, features))
         for features in np.array_split(np.arange(problem.x.shape[1]), chunk_count(problem, settings))
     ]
     strengths = np.concatenate([chunk.strengths for chunk in chunks])[None]  # (1, p, K+1)

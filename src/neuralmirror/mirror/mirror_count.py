@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner import sparse_part
 from neuralmirror.learner.solvers import Steps
 from neuralmirror.mirror.configuration import Settings
@@ -26,7 +26,7 @@ class Preview:
     relevant: int
 
 
-def preview(problem: Problem, settings: Settings) -> Steps[Preview]:
+def preview(problem: StandardisedData, settings: Settings) -> Steps[Preview]:
     """What can be known of a problem before any noise is drawn, so that it cannot favour a direction."""
     choice = yield from choose_sparse(problem, problem.x[:, :, None], settings)
     first = choice.first or (yield from sparse_part.first_stage(choice, problem.x))
@@ -35,8 +35,8 @@ def preview(problem: Problem, settings: Settings) -> Steps[Preview]:
 
 
 def with_mirrors(
-    problems: Sequence[Problem], n_mirrors: int | str, levels: Sequence[float], settings: Settings
-) -> list[Problem]:
+    problems: Sequence[StandardisedData], n_mirrors: int | str, levels: Sequence[float], settings: Settings
+) -> list[StandardisedData]:
     """The problems with K of each, and with what a sparse fit of X alone leaves of them where that matters.
 
     `levels` are those of the selections that "auto" serves.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner.initial_weights import Seed
 from neuralmirror.learner.training import Tick
 from neuralmirror.mirror.configuration import Settings
@@ -16,12 +16,12 @@ from neuralmirror.mirror.simultaneous import simultaneous
 
 
 def screen(
-    problems: Sequence[Problem],
+    problems: Sequence[StandardisedData],
     seeds: Sequence[Seed],
     size: int | str,
     settings: Settings,
     tick: Tick | None = None,
-) -> list[tuple[Problem, NDArray[np.intp]]]:
+) -> list[tuple[StandardisedData, NDArray[np.intp]]]:
     """The best features of every problem, ranked on [n/3] rows, with the problem that they make on the other rows."""
     count = screen_size(size, *problems[0].x.shape)
     splits = [split_rows(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
@@ -43,7 +43,7 @@ def screen_size(screen: int | str, n: int, p: int) -> int:
     return int(screen)
 
 
-def split_rows(problem: Problem, seed: Seed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def split_rows(problem: StandardisedData, seed: Seed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """[n/3] random rows for the ranking, and the others; of each class about a third, and at least one."""
     rng = np.random.default_rng([*seed, 2])
     strata = [np.flatnonzero(problem.y == c) for c in range(problem.classes)] or [np.arange(len(problem.y))]
@@ -55,7 +55,7 @@ def split_rows(problem: Problem, seed: Seed) -> tuple[NDArray[np.intp], NDArray[
 
 
 def rank_features(
-    problems: Sequence[Problem], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
+    problems: Sequence[StandardisedData], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
 ) -> list[NDArray[np.intp]]:
     """Features by decreasing |L| in one network without mirrors for each problem."""
     plain = replace(settings, choose_shrinkage=False, recipe=replace(settings.recipe, coordinates="directions"))

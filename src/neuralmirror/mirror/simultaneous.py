@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from neuralmirror._internal.standardised import Problem
+from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner.initial_weights import (
     Seed,
     as_array,
@@ -33,7 +33,7 @@ from neuralmirror.mirror.noise import feature_generators, with_noise
 
 
 def simultaneous(
-    problems: Sequence[Problem], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
+    problems: Sequence[StandardisedData], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
 ) -> list[Outcome]:
     """Algorithm 2 for several problems of one shape, each with its seed, their networks trained as one batch.
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from torch import Tensor
 
-from neuralmirror._internal.standardised import Problem, rank_normal, standardised
+from neuralmirror._internal.standardised import StandardisedData, rank_normal, standardised
 from neuralmirror.learner import sparse_part
 from neuralmirror.learner.networks import ACTIVATIONS, Networks, hidden_sizes, initial_layers, initial_rows
 from neuralmirror.learner.training import Inputs, Loss, logistic_loss, softmax_loss, squared_loss, train
@@ -58,7 +58,7 @@ def held_out(mirror: NeuralGaussianMirror, x: Any, y: Any) -> HeldOut:
     return held_out_loss(problem, settings)
 
 
-def held_out_loss(problem: Problem, settings: Settings, seed: int = 0) -> HeldOut:
+def held_out_loss(problem: StandardisedData, settings: Settings, seed: int = 0) -> HeldOut:
     """The same for a standardised problem: two thirds to learn from, the rest to stop by and to test."""
     kept = kept_rows(len(problem.x), (seed,))
     seen, unseen = _part(problem, kept), _part(problem, ~kept)
@@ -73,7 +73,7 @@ def held_out_loss(problem: Problem, settings: Settings, seed: int = 0) -> HeldOu
     return HeldOut(reached, float(alone), len(unseen.x))
 
 
-def _calibrated_loss(networks: Networks, aside: Problem, unseen: Problem) -> float:
+def _calibrated_loss(networks: Networks, aside: StandardisedData, unseen: StandardisedData) -> float:
     """Log-loss of class probabilities read off the outputs by a logistic regression on rows set aside.
 
     The logits of a small sample are overconfident, and then a network that predicts looks like one that does not.
@@ -84,17 +84,19 @@ def _calibrated_loss(networks: Networks, aside: Problem, unseen: Problem) -> flo
     return float(log_loss(unseen.y, model.predict_proba(_outputs(networks, unseen)), labels=model.classes_))
 
 
-def _outputs(networks: Networks, problem: Problem) -> NDArray[np.float64]:
+def _outputs(networks: Networks, problem: StandardisedData) -> NDArray[np.float64]:
     inputs = _inputs(problem)
     with torch.no_grad():
         return np.asarray(networks(inputs.shared, inputs.own)[0].double())
 
 
-def _part(problem: Problem, rows: NDArray[np.bool_]) -> Problem:
+def _part(problem: StandardisedData, rows: NDArray[np.bool_]) -> StandardisedData:
     return replace(problem, x=problem.x[rows], y=problem.y[rows], covariates=problem.covariates[rows])
 
 
-def _trained(problem: Problem, learning: NDArray[np.bool_], settings: Settings, loss: Loss, seed: int) -> Networks:
+def _trained(
+    problem: StandardisedData, learning: NDArray[np.bool_], settings: Settings, loss: Loss, seed: int
+) -> Networks:
     """One network with X and the covariates as inputs, by the mirror's recipe, stopped by the rows not learned from."""
     rng, (p, c) = np.random.default_rng([seed, 0]), (problem.x.shape[1], problem.covariates.shape[1])
     sizes, outputs = settings.hidden or hidden_sizes(p), problem.codes().shape[1]
@@ -120,7 +122,7 @@ def _trained(problem: Problem, learning: NDArray[np.bool_], settings: Settings, 
     return train(networks, inputs, targets, loss, recipe, rng, row_weights=weights, early_stopping=True)[0]
 
 
-def _inputs(problem: Problem) -> Inputs:
+def _inputs(problem: StandardisedData) -> Inputs:
     p, c = problem.x.shape[1], problem.covariates.shape[1]
     return Inputs(
         shared=torch.empty(len(problem.x), 0),
@@ -130,7 +132,7 @@ def _inputs(problem: Problem) -> Inputs:
     )
 
 
-def _mean_only(problem: Problem, rows: int) -> Tensor:
+def _mean_only(problem: StandardisedData, rows: int) -> Tensor:
     """The best constant output: the mean, or the logits of the class shares."""
     codes = problem.codes()
     if not problem.classes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from neuralmirror.comparators.knockoffs.covariances import covariance_matrix
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, gaussian_knockoffs, knockoff_s
-from neuralmirror.evaluation import Record, Row
+from neuralmirror.evaluation import Record, Scenario
 from neuralmirror.mirror.configuration import resolve_device
 from neuralmirror.mirror.noise import draw_noise, feature_generators, mirrored_pair
 from neuralmirror.mirror.scales import SCALES
@@ -75,7 +75,7 @@ def can_build(method: str, p: int) -> bool:
     return importlib.util.find_spec("knockpy") is not None and p <= KNOCKPY_LARGEST[kind]
 
 
-def timings(row: Row, method: str, device: str, seeds: list[int]) -> Iterable[list[Record]]:
+def timings(row: Scenario, method: str, device: str, seeds: list[int]) -> Iterable[list[Record]]:
     """One construction after another, so that they do not share the cores."""
     device = resolve_device(device) if method.startswith("mirrors") else "cpu"
     x, _, _ = row.simulation.sample(0)

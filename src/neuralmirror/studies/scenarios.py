@@ -23,7 +23,7 @@ from joblib import Parallel, delayed
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import sort_columns
 from neuralmirror.base import SelectionWarning
-from neuralmirror.evaluation import Maker, Record, Row, Summary, record, run_one
+from neuralmirror.evaluation import Maker, Record, Scenario, Summary, record, run_one
 from neuralmirror.mirror.estimator import NeuralGaussianMirror, fit_together
 from neuralmirror.simulation.designs import Simulation
 from neuralmirror.studies.records import Task, complete
@@ -34,8 +34,8 @@ TOMATO = Path("../shared/data/tomato_bauchet/tomato_bauchet.npz")
 BATCH = 50  # replicates whose networks are trained as one on a GPU
 
 
-def load_rows(names: Iterable[str] | None = None, tomato: Path = TOMATO) -> list[Row]:
-    """Rows of trials.toml by name, or all of them; those on real columns only where the data are."""
+def load_scenarios(names: Iterable[str] | None = None, tomato: Path = TOMATO) -> list[Scenario]:
+    """Scenarios of scenarios.toml by name, or all of them; those on real columns only where the data are."""
     content = tomllib.loads(files("neuralmirror").joinpath("studies", "scenarios.toml").read_text())
     table = content["rows"]
     wanted = [checks.check_choice("row", name, table) for name in names] if names is not None else list(table)
@@ -43,15 +43,15 @@ def load_rows(names: Iterable[str] | None = None, tomato: Path = TOMATO) -> list
     absent = [name for name in wanted if settings[name]["design"] == "tomato" and not tomato.exists()]
     if names is not None and absent:
         raise ValueError(f"row {absent[0]!r} needs the tomato genotypes, but {tomato} is not there; name the file")
-    return [_row(name, settings[name], tomato) for name in wanted if name not in absent]
+    return [_scenario(name, settings[name], tomato) for name in wanted if name not in absent]
 
 
-def _row(name: str, settings: dict[str, Any], tomato: Path) -> Row:
+def _scenario(name: str, settings: dict[str, Any], tomato: Path) -> Scenario:
     level, target = settings.pop("fdr"), settings.pop("power", None)
     if settings["design"] == "tomato":
         pruned = np.load(tomato.with_name("prune_idx.npz"))["r95"]
         settings |= {"design": "columns", "source": np.load(tomato)["X"][:, pruned].astype(float)}
-    return Row(name, simulation(settings), level, target)
+    return Scenario(name, simulation(settings), level, target)
 
 
 def simulation(settings: Mapping[str, Any]) -> Simulation:
@@ -60,7 +60,7 @@ def simulation(settings: Mapping[str, Any]) -> Simulation:
     return Simulation(**{key: value for key, value in settings.items() if key in known})
 
 
-def run_batch(row: Row, method: str, make: Maker, seeds: Sequence[int], n_jobs: int | None = None) -> list[Record]:
+def run_batch(row: Scenario, method: str, make: Maker, seeds: Sequence[int], n_jobs: int | None = None) -> list[Record]:
     """Fit several replicates of simultaneous mirrors as one batch; each is charged its share of the time.
 
     Copies of columns are no inputs, so real columns may give networks of several widths: those are fitted one by one.
@@ -81,7 +81,7 @@ def run_batch(row: Row, method: str, make: Maker, seeds: Sequence[int], n_jobs: 
 
 
 def run_trials(
-    rows: Sequence[Row],
+    rows: Sequence[Scenario],
     methods: Mapping[str, Maker],
     replicates: int | Mapping[str, int],
     path: Path,
@@ -98,7 +98,7 @@ def run_trials(
     return complete(path, tasks, "Trials", show)
 
 
-def _fits(row: Row, name: str, make: Maker, n_jobs: int | None, seeds: list[int]) -> Iterable[list[Record]]:
+def _fits(row: Scenario, name: str, make: Maker, n_jobs: int | None, seeds: list[int]) -> Iterable[list[Record]]:
     """Batches on a GPU, single fits on the cores otherwise."""
     selector = make()
     if isinstance(selector, NeuralGaussianMirror) and selector.trains_in_batches():
@@ -110,7 +110,7 @@ def _fits(row: Row, name: str, make: Maker, n_jobs: int | None, seeds: list[int]
         yield [one]
 
 
-def as_markdown(summaries: Sequence[Summary], rows: Sequence[Row]) -> str:
+def as_markdown(summaries: Sequence[Summary], rows: Sequence[Scenario]) -> str:
     """The table of docs/results/trials.md."""
     targets = {row.name: row.target for row in rows}
     lines = [

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from neuralmirror._internal import checks
-from neuralmirror.evaluation import Record, Row, Source
+from neuralmirror.evaluation import Record, Scenario, Source
 from neuralmirror.studies.construction_times import BUILDERS, timings
 from neuralmirror.studies.methods import maker
 from neuralmirror.studies.metrics import MEASURES
@@ -105,12 +105,12 @@ def cell_name(cell: Cell) -> str:
     return " ".join(f"{key}={value}" for key, value in cell.items())
 
 
-def rows(study: Study, data: Path | None = None) -> list[Row]:
+def rows(study: Study, data: Path | None = None) -> list[Scenario]:
     """A row of the trial bench for each cell."""
     path = find_data(study.data, data) if study.data is not None else None
     measures = tuple(MEASURES[name] for name in study.keep)
     return [
-        Row(
+        Scenario(
             cell_name(cell),
             _source(study, cell, path),
             study.fdr,

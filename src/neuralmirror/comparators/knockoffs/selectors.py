@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from neuralmirror._internal import checks
-from neuralmirror._internal.standardised import Problem, response_columns
+from neuralmirror._internal.standardised import StandardisedData, response_columns
 from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.comparators.knockoffs.covariances import covariance_matrix
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, fixed_x_knockoffs, gaussian_knockoffs, knockoff_s
@@ -189,7 +189,7 @@ class FixedXKnockoffs(ControlledSelector):
 
 
 def knockoff_statistics(
-    statistic: str, x: Array, knockoffs: Array, problem: Problem, transform: str, rng: np.random.Generator
+    statistic: str, x: Array, knockoffs: Array, problem: StandardisedData, transform: str, rng: np.random.Generator
 ) -> Array:
     """W_j by one of STATISTICS; the lasso is logistic where y holds classes."""
     magnitudes, compare = STATISTICS[statistic]
