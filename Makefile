@@ -27,9 +27,10 @@ demo: $(STAMP)  ## select features in the built-in example; results in demo-resu
 test: $(STAMP)  ## all tests but the slow ones
 	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS)
 
-lint: $(STAMP)  ## ruff and mypy --strict
+lint: $(STAMP)  ## ruff, the layers of the package, and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 slow: $(STAMP)  ## the statistical tests: FDR and power over many replicates
@@ -39,7 +40,7 @@ bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
 
 clean:  ## remove results, builds and caches; the environment stays
-	rm -rf demo-results smoke-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf demo-results smoke-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The build backend comes first, under the constraints too, so that no build downloads a second, unpinned set.

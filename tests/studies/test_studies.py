@@ -28,7 +28,7 @@ from neuralmirror.studies.tables import TABLES
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAMES = [
     "construction-time",
     "histogram",

@@ -10,7 +10,7 @@ from neuralmirror.io.formats import read_table
 from neuralmirror.io.loading import Dataset, Source, covariate_matrix, load
 from neuralmirror.io.tables import DataError, Table
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def dataset(values: np.ndarray, genotypes: bool = False, **texts: list[str]) -> Dataset:
