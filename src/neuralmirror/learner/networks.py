@@ -8,7 +8,7 @@ Simultaneous mirrors (SNGM): one network per draw of the noise; nothing shared, 
 Individual mirrors (INGM): one network per feature; shared = X, own = (X_j, cZ_j), with the row of X_j in the
 shared weights held at zero. So the first layer of p networks is one product (n × p)(p × m·h) and a thin batched one.
 
-Beside its perceptron every network has a fixed sparse part, the skip of `lasso`.
+Beside its perceptron every network has a fixed sparse part, the skip of `sparse_part`.
 
 Inputs are directions: X_j and c_j Z_j^1..K rather than X_j ± c_j Z_j. As x⁺w⁺ + x⁻w⁻ = X(w⁺ + w⁻) + cZ(w⁺ − w⁻), this
 is the same network with weights u = w⁺ + w⁻ and v = w⁺ − w⁻.
