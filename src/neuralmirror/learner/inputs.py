@@ -1,0 +1,71 @@
+"""What a learner sees: the directions of every feature in an order that hides which of them is the feature itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.learner import embedding
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Directions as rows, the feature of each column of X, covariates, and the rows that may be learnt from."""
+
+    directions: NDArray[np.float32]  # (columns of X, K+1, n), centred
+    feature: NDArray[np.intp]  # (columns of X,): 0..p−1, in order; the columns of a group are neighbours
+    covariates: Floats  # (n, c)
+    n_seen: int  # the first rows; the others are predicted only
+
+    @property
+    def n_features(self) -> int:
+        """p."""
+        return int(self.feature[-1]) + 1
+
+    @property
+    def n_directions(self) -> int:
+        """K+1."""
+        return self.directions.shape[1]
+
+    @cached_property
+    def first_column(self) -> NDArray[np.intp]:
+        """The first column of each feature, and the number of columns at the end: (p + 1,)."""
+        return np.searchsorted(self.feature, np.arange(self.n_features + 1))
+
+    @cached_property
+    def single(self) -> NDArray[np.bool_]:
+        """Whether each feature is one column, and so can have curves."""
+        return np.asarray(np.diff(self.first_column) == 1)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float32]:
+        """Normal scores of every column's directions, (columns, K+1, n)."""
+        return embedding.normal_scores(self.directions)
+
+    def block(self, feature: int) -> NDArray[np.float32]:
+        """The columns of one feature's directions, (K+1, c, n)."""
+        first, last = self.first_column[feature : feature + 2]
+        return self.directions[first:last].swapaxes(0, 1)
+
+    def waves(self, feature: int, count: int) -> NDArray[np.float32]:
+        """The embedding of one feature's directions, (K+1, count, n); of a group, its first columns."""
+        if not self.single[feature]:
+            return self.block(feature)[:, :count]
+        return embedding.waves(self.scores[self.first_column[feature]], count)
+
+    def features(self, index: NDArray[np.intp]) -> Inputs:
+        """Some of the features, in their order."""
+        columns = np.flatnonzero(np.isin(self.feature, index))
+        feature = np.searchsorted(np.sort(index), self.feature[columns])
+        return replace(self, directions=self.directions[columns], feature=feature)
+
+    def rows(self, order: NDArray[np.intp], n_seen: int) -> Inputs:
+        """The rows in another order, of which the first may be learnt from."""
+        return replace(
+            self, directions=self.directions[..., order], covariates=self.covariates[order], n_seen=n_seen
+        )

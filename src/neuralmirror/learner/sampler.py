@@ -1,0 +1,283 @@
+"""Gibbs sampling of sparse terms: every term is empty or holds one of its options, and the posterior decides.
+
+    y = covariates + Σ_t f_t + ε        f_t = 0, or Σ_b w_b φ_b of one option of term t,  w_b ~ N(0, τ²_kind)
+
+A feature's term has an option for each of its directions, so X_j and its copies compete for one place and nobody
+tells the sampler which of them is X_j. The prior of an option is π_kind shared by the options of its kind; π, τ² and
+σ² are sampled too, so nothing is tuned. Classes are the signs, or the largest, of latent y (Albert and Chib, 1993).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, WIDTHS, Terms
+
+Floats = NDArray[np.float64]
+COVARIATE_VARIANCE = 100.0  # τ² of what is never selected: next to no shrinkage of standardised columns
+compiled = numba.njit(cache=True, nogil=True, fastmath=True)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a chain saw after its burn-in, as means over its sweeps."""
+
+    sizes: Floats  # (options,): E ‖f_t‖ of each option, in standard deviations of the response
+    probabilities: Floats  # (options,): how often the option was the active one
+    coefficients: Floats  # (columns, q)
+    fitted: Floats  # (n, q)
+    residual: Floats  # (n, q): of the latent response where there are classes
+    noise_variance: float
+    active: NDArray[np.int64]  # (terms,): the option of each term at the end, or −1
+
+    @staticmethod
+    def mean(chains: list[Chain]) -> Chain:
+        """Several chains as one."""
+        first = chains[0]
+        names = ("sizes", "probabilities", "coefficients", "fitted", "residual", "noise_variance")
+        return Chain(**{name: np.mean([getattr(c, name) for c in chains], axis=0) for name in names}, active=first.active)
+
+
+def sample(
+    terms: Terms,
+    response: Floats,
+    classes: int,
+    seed: int,
+    sweeps: int,
+    burn_in: int,
+    n_seen: int | None = None,
+    active: NDArray[np.int64] | None = None,
+) -> Chain:
+    """Run one chain on the first `n_seen` rows; the others are predicted and never looked at.
+
+    `response` is (n, q), standardised; with classes it holds the labels in its first column and q latent ones are
+    drawn: one for two classes, one a class for more. `active` starts the chain there.
+    """
+    n = terms.columns.shape[1]
+    outputs = response.shape[1] if classes == 0 else (1 if classes == 2 else classes)
+    residual = np.zeros((outputs, n), dtype=np.float32)
+    labels = np.full(n, -1, dtype=np.int64)
+    if classes:
+        labels[:] = response[:, 0].astype(np.int64)
+    else:
+        residual[:] = response.T
+    start = np.full(len(terms), -1, dtype=np.int64) if active is None else active.astype(np.int64).copy()
+    result = _chain(
+        terms.columns,
+        terms.squares,
+        terms.option_start,
+        terms.term_start,
+        terms.option_kind,
+        terms.possible.astype(np.float64),
+        residual,
+        labels,
+        classes,
+        start,
+        sweeps,
+        burn_in,
+        seed % 2**32,
+        n if n_seen is None else n_seen,
+        FAMILY_OF_KIND,
+        EFFECT_SHARE / WIDTHS,
+    )
+    sizes, probabilities, coefficients, fitted, rest, noise = result
+    return Chain(sizes, probabilities, coefficients, fitted.T, rest.T, float(noise), start)
+
+
+@compiled
+def _dot(a, b, n):  # type: ignore[no-untyped-def]
+    total = np.float32(0.0)
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def _add(weight, column, to):  # type: ignore[no-untyped-def]
+    for i in range(column.shape[0]):
+        to[i] += weight * column[i]
+
+
+@compiled
+def _normal_above(bound):  # type: ignore[no-untyped-def]
+    """A standard normal given that it exceeds `bound` (Robert, 1995)."""
+    if bound < 0.4:
+        while True:
+            z = np.random.standard_normal()
+            if z > bound:
+                return z
+    rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
+    while True:
+        z = bound + np.random.standard_exponential() / rate
+        if np.random.random() < math.exp(-0.5 * (z - rate) ** 2):
+            return z
+
+
+@compiled
+def _draw_latent(residual, latent, labels, n_seen):  # type: ignore[no-untyped-def]
+    """Latent responses given the fit and the labels; their residuals move with them."""
+    outputs = latent.shape[0]
+    for i in range(n_seen):
+        if outputs == 1:
+            fit = latent[0, i] - residual[0, i]
+            sign = 1.0 if labels[i] == 1 else -1.0
+            latent[0, i] = fit + sign * _normal_above(-sign * fit)
+            residual[0, i] = latent[0, i] - fit
+            continue
+        for c in range(outputs):
+            fit = latent[c, i] - residual[c, i]
+            if c == labels[i]:
+                bound = -1e30
+                for other in range(outputs):
+                    if other != c:
+                        bound = max(bound, latent[other, i])
+                latent[c, i] = fit + _normal_above(bound - fit)
+            else:
+                latent[c, i] = fit - _normal_above(fit - latent[labels[i], i])
+            residual[c, i] = latent[c, i] - fit
+
+
+@compiled
+def _weigh_options(  # type: ignore[no-untyped-def]
+    first, last, columns, squares, option_start, option_kind, residual, n, noise, spread, log_prior, odds, means, sizes
+):
+    """Log posterior weight of each option given what the other terms leave, its coefficients' means and its size."""
+    for option in range(first, last):
+        kind, place = option_kind[option], option - first
+        weight, size = log_prior[kind], 0.0
+        for c in range(option_start[option], option_start[option + 1]):
+            for q in range(residual.shape[0]):
+                along = _dot(columns[c], residual[q], n)
+                variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
+                mean = variance * along / noise[q]
+                means[place, c - option_start[option], q] = mean
+                weight += 0.5 * math.log(variance / spread[kind]) + 0.5 * mean * mean / variance
+                size += mean * mean * squares[c]
+        odds[place], sizes[place] = weight, math.sqrt(size / n)
+
+
+@compiled
+def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-untyped-def]
+    """π of the kinds of each family, Dirichlet given how many terms are of each kind, and how many are empty."""
+    for family in range(1, possible.shape[0]):
+        taken = 0.0
+        for kind in range(counts.shape[0]):
+            if family_of_kind[kind] == family:
+                taken += counts[kind]
+        total = np.random.gamma(1.0 + max(possible[family] - taken, 0.0), 1.0)
+        for kind in range(counts.shape[0]):
+            if family_of_kind[kind] == family:
+                shares[kind] = np.random.gamma(1.0 + counts[kind], 1.0)
+                total += shares[kind]
+        for kind in range(counts.shape[0]):
+            if family_of_kind[kind] == family:
+                shares[kind] /= total
+
+
+@compiled
+def _chain(  # type: ignore[no-untyped-def]
+    columns, squares, option_start, term_start, option_kind, possible, residual, labels, classes, active,
+    sweeps, burn_in, seed, n_seen, family_of_kind, spread_guess,
+):  # fmt: skip
+    np.random.seed(seed)
+    terms, options, kinds, outputs, n = len(term_start) - 1, len(option_kind), len(spread_guess), *residual.shape
+    widest, most = 1, 1
+    for option in range(options):
+        widest = max(widest, option_start[option + 1] - option_start[option])
+    for term in range(terms):
+        most = max(most, term_start[term + 1] - term_start[term])
+    coefficients, sum_coefficients = np.zeros((len(squares), outputs)), np.zeros((len(squares), outputs))
+    sizes, probabilities = np.zeros(options), np.zeros(options)
+    fitted, rest = np.zeros((outputs, n)), np.zeros((outputs, n))
+    latent, response = np.zeros((outputs, n), dtype=np.float32), residual.copy()
+    noise, spread, shares = np.full(outputs, 0.5), spread_guess.copy(), np.full(kinds, 0.5)
+    if classes:
+        noise[:] = 1.0
+    spread[0], shares[0] = COVARIATE_VARIANCE, 1.0
+    for kind in range(1, kinds):
+        shares[kind] = min(0.1, 5.0 / max(1.0, possible[family_of_kind[kind]]))
+    odds, option_sizes, means = np.zeros(most + 1), np.zeros(most), np.zeros((most, widest, outputs))
+    log_prior, counts, total_square, n_weights = np.zeros(kinds), np.zeros(kinds), np.zeros(kinds), np.zeros(kinds)
+    sum_noise = 0.0
+    for sweep in range(sweeps):
+        counts[:], total_square[:], n_weights[:] = 0.0, 0.0, 0.0
+        if classes:
+            _draw_latent(residual, latent, labels, n_seen)
+        for term in range(terms):
+            first, last = term_start[term], term_start[term + 1]
+            family = family_of_kind[option_kind[first]]
+            held = active[term]
+            if held >= 0:
+                for c in range(option_start[held], option_start[held + 1]):
+                    for q in range(outputs):
+                        _add(np.float32(coefficients[c, q]), columns[c], residual[q])
+            empty = 1.0 if family > 0 else 0.0
+            for kind in range(kinds):
+                if family_of_kind[kind] == family:
+                    alike = 0
+                    for option in range(first, last):
+                        alike += option_kind[option] == kind
+                    log_prior[kind] = math.log(shares[kind] / max(1, alike))
+                    if family > 0:
+                        empty -= shares[kind]
+            _weigh_options(
+                first, last, columns, squares, option_start, option_kind, residual, n_seen, noise, spread, log_prior,
+                odds, means, option_sizes,
+            )  # fmt: skip
+            here = last - first
+            odds[here] = math.log(max(empty, 1e-300))
+            highest = odds[0]
+            for place in range(1, here + 1):
+                highest = max(highest, odds[place])
+            total = 0.0
+            for place in range(here + 1):
+                odds[place] = math.exp(odds[place] - highest)
+                total += odds[place]
+            if sweep >= burn_in:
+                for place in range(here):
+                    share = odds[place] / total
+                    probabilities[first + place] += share
+                    sizes[first + place] += share * option_sizes[place]
+                    for c in range(option_start[first + place], option_start[first + place + 1]):
+                        for q in range(outputs):
+                            sum_coefficients[c, q] += share * means[place, c - option_start[first + place], q]
+            target, place = np.random.random() * total, 0
+            reached = odds[0]
+            while place < here and reached < target:
+                place += 1
+                reached += odds[place]
+            if place == here:
+                active[term] = -1
+                continue
+            chosen = first + place
+            kind = option_kind[chosen]
+            active[term] = chosen
+            counts[kind] += 1.0
+            for c in range(option_start[chosen], option_start[chosen + 1]):
+                for q in range(outputs):
+                    variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
+                    weight = means[place, c - option_start[chosen], q]
+                    weight += math.sqrt(variance) * np.random.standard_normal()
+                    coefficients[c, q] = weight
+                    total_square[kind] += weight * weight
+                    n_weights[kind] += 1.0
+                    _add(np.float32(-weight), columns[c], residual[q])
+        if not classes:
+            for q in range(outputs):
+                noise[q] = (0.5 * _dot(residual[q], residual[q], n_seen) + 0.05) / np.random.gamma(0.5 * n_seen + 0.5, 1.0)
+        for kind in range(1, kinds):
+            spread[kind] = 0.5 * (total_square[kind] + spread_guess[kind]) / np.random.gamma(0.5 * n_weights[kind] + 0.5, 1.0)
+        _draw_shares(shares, counts, possible, family_of_kind)
+        if sweep >= burn_in:
+            sum_noise += noise.mean()
+            for q in range(outputs):
+                for i in range(n):
+                    rest[q, i] += residual[q, i]
+                    fitted[q, i] += (latent[q, i] if classes else response[q, i]) - residual[q, i]
+    kept = max(1, sweeps - burn_in)
+    return sizes / kept, probabilities / kept, sum_coefficients / kept, fitted / kept, rest / kept, sum_noise / kept

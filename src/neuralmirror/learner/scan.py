@@ -1,0 +1,132 @@
+"""Which curves, pairs and triples are worth a term: what stands out in the residual among all directions.
+
+A candidate is kept where its score passes the level at which pure noise would give one candidate in all. That is
+lenient on purpose: the sampler decides, and the scan only spares it the hopeless ones. Scores are taken over all K+1
+directions of every feature and only their maximum is used, so a feature enters with all its directions or not at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm
+from torch import Tensor
+
+from neuralmirror.learner import embedding
+from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
+from neuralmirror.learner.inputs import Inputs
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+FUNCTIONS = 3  # of each direction in the scan of pairs: its line, an even wave and an odd one
+MOST_PAIRS = 100
+MOST_TRIPLES = 60
+PAIR_WORK = 2e12  # floating-point operations that the scan of pairs may take
+TRIPLE_WORK = 1e11
+CHUNK = 2**28  # bytes of intermediate values
+
+
+def curved_features(inputs: Inputs, residual: Floats) -> Indices:
+    """Features of which some direction's waves explain the residual better than chance."""
+    r = _standardised(residual, inputs.n_seen)  # (q, n)
+    found: list[Indices] = []
+    each = 4 * ROUGH_WAVES * inputs.n_directions * len(residual)
+    candidates = np.flatnonzero(inputs.single)
+    tests = max(1, len(candidates) * inputs.n_directions * 2)
+    cuts = [chi2.isf(1 / tests, count * len(r)) for count in (SMOOTH_WAVES, ROUGH_WAVES)]
+    for chunk in np.array_split(candidates, max(1, len(candidates) * each // CHUNK)):
+        values = embedding.waves(inputs.scores[inputs.first_column[chunk]], ROUGH_WAVES)[..., : inputs.n_seen]
+        z = np.einsum("pkbn,qn->pkbq", values, r[:, : inputs.n_seen], optimize=True) ** 2 / inputs.n_seen
+        smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (p, K+1)
+        found.append(chunk[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+
+
+def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu") -> Indices:
+    """Pairs of features (t, 2) of which some product of functions of their directions stands out, strongest first.
+
+    Where all pairs would take too long, those of the features that rank highest.
+    """
+    seen, each = inputs.n_seen, inputs.n_directions
+    widest = int(np.sqrt(PAIR_WORK / (FUNCTIONS * (FUNCTIONS + 1) * max(seen, 1))) / each)
+    chosen = np.sort(np.argsort(-ranking, kind="stable")[:widest])
+    functions = torch.from_numpy(_functions(inputs, chosen)).to(device)  # (f, p(K+1), n)
+    rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
+    p = len(chosen)
+    cut = float(norm.isf(0.5 / max(1.0, FUNCTIONS**2 * (p * each) ** 2 / 2)))
+    size = max(1, int(CHUNK // (4 * each * each * max(1, p)))) * each  # whole features
+    found, scores = [], []
+    for start in range(0, p * each, size):
+        best = torch.zeros(0)
+        for a in range(FUNCTIONS):
+            for b in range(FUNCTIONS):
+                z = _products(functions[a, start : start + size], functions[b, start:], rest)
+                z = z.unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3)).triu(1)
+                best = z if not best.numel() else torch.maximum(best, z)
+        places = (best > cut).nonzero()
+        found.append(places.cpu().numpy() + start // each)
+        scores.append(best[places[:, 0], places[:, 1]].cpu().numpy())
+    order = np.argsort(-np.concatenate(scores), kind="stable")[:MOST_PAIRS]
+    return np.asarray(chosen[np.concatenate(found)[order]], dtype=np.intp).reshape(-1, 2)
+
+
+def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -> Indices:
+    """Triples of features (t, 3) of which some product of three directions stands out, where there are few enough."""
+    seen, each, p = inputs.n_seen, inputs.n_directions, inputs.n_features
+    if p < 3 or 2 * seen * (p * each) ** 3 / 3 > TRIPLE_WORK:
+        return np.zeros((0, 3), dtype=np.intp)
+    lines = torch.from_numpy(_functions(inputs, np.arange(p))[0]).to(device)  # (p(K+1), n)
+    rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
+    cut = float(norm.isf(0.5 / max(1.0, (p * each) ** 3 / 6)))
+    best: dict[tuple[int, int, int], float] = {}
+    for first in range(p - 2):
+        others = lines[(first + 1) * each :]
+        for direction in lines[first * each : (first + 1) * each]:
+            z = _triple_products(others * direction, others, rest)
+            z = z.unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3)).triu(1)
+            for second, third in (z > cut).nonzero().tolist():
+                key = (first, first + 1 + second, first + 1 + third)
+                best[key] = max(best.get(key, 0.0), float(z[second, third]))
+    strongest = sorted(best, key=lambda key: (-best[key], key))[:MOST_TRIPLES]
+    return np.array(strongest, dtype=np.intp).reshape(-1, 3)
+
+
+def _functions(inputs: Inputs, chosen: Indices) -> NDArray[np.float32]:
+    """The line, an even and an odd wave of every direction, (3, p(K+1), n seen); of a group its first columns."""
+    seen = inputs.n_seen
+    values = np.zeros((FUNCTIONS, len(chosen), inputs.n_directions, seen), dtype=np.float32)
+    first = inputs.first_column[chosen]
+    values[0] = inputs.directions[first, :, :seen]
+    plain = inputs.single[chosen]
+    if plain.any():
+        waves = embedding.waves(inputs.scores[first[plain]], FUNCTIONS)[..., :seen]  # (p, K+1, 3, n)
+        values[1:, plain] = np.moveaxis(waves[:, :, 1:], 2, 0)
+    for place in np.flatnonzero(~plain):
+        block = inputs.block(chosen[place])[:, 1:FUNCTIONS, :seen]  # (K+1, ≤2, n)
+        values[1 : 1 + block.shape[1], place] = block.swapaxes(0, 1)
+    return values.reshape(FUNCTIONS, -1, seen)
+
+
+def _products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:
+    """√n |corr| of the products of all rows of left and right with the residual, the largest over outputs."""
+    size = (left.square() @ right.square().mT).clamp(min=1e-6).sqrt()
+    best = torch.zeros_like(size)
+    for r in rest:
+        best = torch.maximum(best, ((left * r) @ right.mT).abs_() / size)
+    return best
+
+
+def _triple_products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:
+    """√n |mean| of the same with standardised rows, whose products of three are of variance 1 where independent."""
+    best = ((left * rest[0]) @ right.mT).abs_()
+    for r in rest[1:]:
+        best = torch.maximum(best, ((left * r) @ right.mT).abs_())
+    return best / left.shape[1] ** 0.5
+
+
+def _standardised(residual: Floats, seen: int) -> Floats:
+    """The residual (n, q) as rows about zero with standard deviation 1 over the rows seen."""
+    rows = residual.T - residual[:seen].T.mean(axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(rows[:, :seen].std(axis=1, keepdims=True), 1e-12))

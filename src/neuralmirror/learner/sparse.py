@@ -1,0 +1,191 @@
+"""The sparse learner: lines, curves, pairs and triples of directions, found by scans and weighed by the sampler.
+
+    lines first; then, until nothing new stands out in the residual: scan for curves, pairs and triples, sample again
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.learner import scan, terms
+from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
+from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.sampler import Chain, sample
+from neuralmirror.learner.terms import COVARIATE, LINE, PRODUCT, ROUGH, SMOOTH, SURFACE, TRIPLE, Block, Option, Terms
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+ROUNDS = 3  # of scans
+CHAINS = 2
+BURN_IN, SWEEPS = 150, 500  # of the last chains
+SCAN_BURN_IN, SCAN_SWEEPS = 60, 160  # of the chain before each scan
+RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
+
+
+@dataclass(frozen=True)
+class Response:
+    """What is to be predicted: standardised numbers (n, 1), or labels (n, 1) of so many classes."""
+
+    values: Floats
+    classes: int = 0
+
+    def rows(self, order: Indices) -> Response:
+        """The rows in another order."""
+        return Response(self.values[order], self.classes)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Beyond lines: the features that may be curved, the pairs and the triples that may act together."""
+
+    curved: Indices
+    pairs: Indices  # (t, 2)
+    triples: Indices  # (t, 3)
+
+    @classmethod
+    def of_lines(cls) -> Structure:
+        """Nothing but lines."""
+        return cls(*(np.zeros(shape, dtype=np.intp) for shape in (0, (0, 2), (0, 3))))
+
+    def joined(self, other: Structure) -> Structure:
+        """What is in either."""
+        return Structure(
+            np.union1d(self.curved, other.curved),
+            np.unique(np.concatenate([self.pairs, other.pairs]), axis=0),
+            np.unique(np.concatenate([self.triples, other.triples]), axis=0),
+        )
+
+    def size(self) -> int:
+        """How many terms it adds to the lines."""
+        return len(self.curved) + len(self.pairs) + len(self.triples)
+
+
+@dataclass(frozen=True)
+class SparseFit:
+    """The terms, what the chains made of them, and the structure that the scans found."""
+
+    terms: Terms
+    chain: Chain
+    structure: Structure
+    shape: tuple[int, int]  # p, K+1
+
+    def strengths(self) -> Floats:
+        """How strongly the fitted function follows each direction, (p, K+1)."""
+        return terms.strengths(self.terms, self.chain.sizes, self.shape)
+
+    def expected_active(self) -> float:
+        """The expected number of terms in use."""
+        return float(self.chain.probabilities[1:].sum())
+
+    def in_use(self) -> Structure:
+        """The structure without the curves, pairs and triples that the chain hardly ever used."""
+        curves, pairs = len(self.structure.curved), len(self.structure.pairs)
+        beyond_lines = np.where(np.isin(self.terms.option_kind, (COVARIATE, LINE)), 0.0, self.chain.probabilities)
+        used = np.bincount(self.terms.term_of_option, beyond_lines, minlength=len(self.terms)) > RARE
+        mains, others = used[1 : 1 + self.shape[0]], used[1 + self.shape[0] :]
+        return Structure(
+            self.structure.curved[mains[self.structure.curved]] if curves else self.structure.curved,
+            self.structure.pairs[others[:pairs]],
+            self.structure.triples[others[pairs:]],
+        )
+
+    def part(self, kinds: tuple[int, ...]) -> Floats:
+        """What the terms of some kinds contribute to the fit, (n, q)."""
+        of_column = np.repeat(self.terms.option_kind, np.diff(self.terms.option_start))
+        held = np.isin(of_column, kinds)
+        return np.asarray(self.terms.columns[held].T.astype(np.float64) @ self.chain.coefficients[held])
+
+
+def fit_sparse(
+    inputs: Inputs, response: Response, seed: int, *, scans: bool = True, device: str = "cpu", n_jobs: int = 1
+) -> SparseFit:
+    """Sample lines, scan what they leave, and sample again with what was found."""
+    structure = Structure.of_lines()
+    fit = _sampled(inputs, response, structure, seed, n_jobs, last=not scans)
+    for number in range(ROUNDS if scans else 0):
+        found = structure.joined(_scan(inputs, fit, device, triples=False))
+        if found.size() == structure.size():
+            found = structure.joined(_scan(inputs, fit, device, triples=True))
+        if found.size() == structure.size():
+            break
+        structure = found
+        fit = _sampled(inputs, response, structure, seed + number + 1, n_jobs, last=False)
+    return _sampled(inputs, response, fit.in_use(), seed, n_jobs, last=True) if scans else fit
+
+
+def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structure:
+    """What stands out in the residual: curves and pairs, or triples, which are only worth a look when those are in."""
+    residual, nothing = fit.chain.residual, Structure.of_lines()
+    if triples:
+        return replace(nothing, triples=scan.outstanding_triples(inputs, residual, device))
+    ranking = fit.strengths().max(axis=1)
+    pairs = scan.outstanding_pairs(inputs, residual, ranking, device)
+    return replace(nothing, curved=scan.curved_features(inputs, residual), pairs=pairs)
+
+
+def _sampled(
+    inputs: Inputs, response: Response, structure: Structure, seed: int, n_jobs: int, last: bool
+) -> SparseFit:
+    """The mean of several chains over all terms of a structure."""
+    every = terms.assemble(build_terms(inputs, structure), inputs.n_features, inputs.n_seen)
+    sweeps, burn_in, chains = (SWEEPS, BURN_IN, CHAINS) if last else (SCAN_SWEEPS, SCAN_BURN_IN, 1)
+    values, classes = response.values, response.classes
+    with ThreadPoolExecutor(max(1, min(n_jobs, chains))) as pool:
+        seeds = [seed * 1009 + number for number in range(chains)]
+        run = pool.map(lambda s: sample(every, values, classes, s, sweeps, burn_in, inputs.n_seen), seeds)
+    chain = Chain.mean(list(run))
+    return SparseFit(every, chain, structure, (inputs.n_features, inputs.n_directions))
+
+
+def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
+    """The covariates, a term for each feature, and one for each pair and triple."""
+    curved = set(structure.curved.tolist())
+    n = inputs.directions.shape[2]
+    return [
+        terms.covariate_term(inputs.covariates, n, inputs.n_seen),
+        *(main_term(inputs, feature, feature in curved) for feature in range(inputs.n_features)),
+        *(pair_term(inputs, *pair) for pair in structure.pairs.tolist()),
+        *(triple_term(inputs, *triple) for triple in structure.triples.tolist()),
+    ]
+
+
+def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
+    """The line of each direction and, where the feature may be curved, its waves."""
+    block = inputs.block(feature)
+    lines = list(block) if block.shape[1] == 1 else terms.orthogonal(block, inputs.n_seen)
+    options = [Option(LINE, line, ((feature, k),)) for k, line in enumerate(lines)]
+    if curved:
+        for kind, count in ((SMOOTH, SMOOTH_WAVES), (ROUGH, ROUGH_WAVES)):
+            values = terms.orthogonal(terms.centred(inputs.waves(feature, count), inputs.n_seen), inputs.n_seen)
+            options += [Option(kind, columns, ((feature, k),)) for k, columns in enumerate(values)]
+    return options
+
+
+def pair_term(inputs: Inputs, first: int, second: int) -> list[Option]:
+    """The product and the surface of each of the (K+1)² pairs of directions."""
+    places = [((first, k), (second, m)) for k in range(inputs.n_directions) for m in range(inputs.n_directions)]
+    products = _outer(inputs.block(first)[:, :1], inputs.block(second)[:, :1], inputs.n_seen)
+    waves = [inputs.waves(feature, SMOOTH_WAVES) for feature in (first, second)]
+    surfaces = terms.orthogonal(_outer(*waves, inputs.n_seen), inputs.n_seen)
+    lines = [Option(PRODUCT, columns, place) for columns, place in zip(products, places, strict=True)]
+    return lines + [Option(SURFACE, columns, place) for columns, place in zip(surfaces, places, strict=True)]
+
+
+def triple_term(inputs: Inputs, first: int, second: int, third: int) -> list[Option]:
+    """The product of each of the (K+1)³ triples of directions."""
+    each = range(inputs.n_directions)
+    places = [((first, k), (second, m), (third, o)) for k in each for m in each for o in each]
+    pair = _outer(inputs.block(first)[:, :1], inputs.block(second)[:, :1], inputs.n_seen)
+    products = _outer(pair, inputs.block(third)[:, :1], inputs.n_seen)
+    return [Option(TRIPLE, columns, place) for columns, place in zip(products, places, strict=True)]
+
+
+def _outer(first: Block, second: Block, n_seen: int) -> Block:
+    """Products of all columns of all directions of two features: (a, c, n) and (b, d, n) to (ab, cd, n), centred."""
+    values = first[:, None, :, None] * second[None, :, None, :]
+    return terms.centred(values.reshape(len(first) * len(second), -1, first.shape[-1]), n_seen)
