@@ -35,7 +35,7 @@ class Calibration:
 
 def _line(one: Summary) -> str:
     fdr, power = f"{one.fdr:.3f} ± {one.fdr_error:.3f}", f"{one.power:.3f} ± {one.power_error:.3f}"
-    return f"{one.row:<28} {one.level:>6g} {fdr:>15} {power:>15} {one.replicates:>5}"
+    return f"{one.scenario:<28} {one.level:>6g} {fdr:>15} {power:>15} {one.replicates:>5}"
 
 
 def calibrate(

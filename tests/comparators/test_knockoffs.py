@@ -426,7 +426,7 @@ def test_lasso_statistics_agree_with_knockpy(knockpy):
 @pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 @pytest.mark.parametrize("classes", [False, True])
 def test_knockpy_runs_on_the_trial_bench(knockpy, classes):
-    from neuralmirror.studies.knockpy_peer import Knockpy
+    from neuralmirror.comparators.knockoffs.knockpy_peer import Knockpy
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 20))

@@ -8,14 +8,14 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from neuralmirror.io.tables import DataError
 from neuralmirror.studies.pages import write_page, write_summary
 from neuralmirror.studies.real_data import find_data
 from neuralmirror.studies.records import read_records
 from neuralmirror.studies.scenarios import available_cores
-from neuralmirror.studies.study import chosen_methods, load_study, run_study, study_names
+from neuralmirror.studies.study import Study, chosen_methods, load_study, run_study, study_names
 
-RECORDS = Path("results")
-PAGES = Path("docs/results")
+FOLDER = Path("neuralmirror-results")
 SMOKE = Path("smoke-results")
 
 
@@ -30,7 +30,7 @@ def reproduce(
     smoke: bool = False,
     table: bool = False,
     records: Path | None = None,
-    pages: Path | None = None,
+    pages: Annotated[Path | None, Parameter(name=["--pages", "--page"])] = None,
     quiet: bool = False,
 ) -> None:
     """Reproduce a table or figure of the paper: run what its records do not hold yet, then render its page.
@@ -48,20 +48,21 @@ def reproduce(
     replicates
         Fits of each method in each cell, instead of the study's own numbers.
     device
-        auto, cpu or cuda. On a GPU the replicates of simultaneous mirrors are trained as one batch.
+        auto, cpu or cuda.
     jobs
         Processes on the cores; all of them by default.
     data
         The measured data of tomato and roc (PLINK, NPZ or CSV) or of hiv (PI_DATA.txt with PI_TSM.txt beside it), or
-        the folder that holds tomato_bauchet and hiv_drug_resistance.
+        the folder that holds tomato_bauchet and hiv_drug_resistance; also by NEURALMIRROR_DATA. With --all the
+        studies without their data are left out.
     smoke
         A tiny version that takes seconds; everything goes to smoke-results.
     table
         Render the pages from the records without running anything.
     records
-        Folder of the records, a file of JSON lines for each study.
+        Folder of the records, a file of JSON lines for each study; neuralmirror-results by default.
     pages
-        Folder of the pages.
+        Folder of the pages; neuralmirror-results by default.
     quiet
         No progress bar.
     """
@@ -69,10 +70,10 @@ def reproduce(
     if not chosen:
         _list()
         return
-    folder, out = records or (SMOKE if smoke else RECORDS), pages or (SMOKE if smoke else PAGES)
+    folder, out = (given or (SMOKE if smoke else FOLDER) for given in (records, pages))
     studies = [load_study(name, smoke) for name in chosen]
-    for needed in {study.data for study in studies if study.data and not table}:
-        find_data(needed, data)  # missing data stop a run at its beginning
+    if not table:
+        studies = _with_data(studies, data, every)
     for study in studies:
         path = folder / f"{study.name}.jsonl"
         if not table:
@@ -90,6 +91,21 @@ def reproduce(
         Console().print(f"{out / study.name}.md", highlight=False)
     everything = [load_study(name, smoke) for name in study_names()]
     write_summary(everything, {s.name: read_records(folder / f"{s.name}.jsonl") for s in everything}, out / "README.md")
+
+
+def _with_data(studies: list[Study], data: Path | None, every: bool) -> list[Study]:
+    """Missing data stop a run at its beginning; of all studies, those without their data are left out with a line."""
+    ready = []
+    for study in studies:
+        try:
+            if study.data is not None:
+                find_data(study.data, data)
+            ready.append(study)
+        except DataError as error:
+            if not every:
+                raise
+            Console().print(f"{study.name} is left out: {error}", highlight=False, soft_wrap=True, markup=False)
+    return ready
 
 
 def _list() -> None:
