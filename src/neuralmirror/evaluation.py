@@ -34,17 +34,15 @@ Measure = Callable[[Source, ControlledSelector, Sample], Record]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One data-generating process, the level of its selections, and what a selector should reach.
+    """One data-generating process, the level of its selections, and the power that a selector should reach.
 
-    `target` is a power, `first` a share of fits in which all true features rank above all others. `labels` go into
-    every record as they are, and `measures` say what else is kept of a fit.
+    `target` is a power. `labels` go into every record as they are, and `measures` say what else is kept of a fit.
     """
 
     name: str
     simulation: Source
     fdr: float
     target: float | None = None
-    first: float | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
     measures: tuple[Measure, ...] = ()
 

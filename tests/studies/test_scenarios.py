@@ -14,7 +14,7 @@ from neuralmirror.selection import false_discovery_proportion, power
 from neuralmirror.simulation.designs import Simulation
 from neuralmirror.studies import scenarios
 from neuralmirror.studies.records import read_records
-from neuralmirror.studies.scenarios import load_scenarios, run_trials, without_data
+from neuralmirror.studies.scenarios import Aim, aims, load_scenarios, run_trials, without_data
 from neuralmirror.studies.trial_page import as_markdown
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
@@ -291,7 +291,7 @@ def summary(**changes):
 
 
 def test_the_table_marks_what_was_missed():
-    table = as_markdown([summary(), summary(fdr=0.2, power=0.8), summary(scenario="nothing")], [TINY, NULL])
+    table = as_markdown([summary(), summary(fdr=0.2, power=0.8), summary(scenario="nothing")], {"tiny": Aim(0.9)})
     head, rule, good, bad, free = table.splitlines()
     widths = {line.count("|") for line in (head, rule, good, bad, free)}
     assert widths == {14}
@@ -301,11 +301,15 @@ def test_the_table_marks_what_was_missed():
     assert table.endswith("\n")
 
 
+def test_aims_need_no_data():
+    assert aims()["tomato-2000"] == (0.8, None)
+    assert aims()["ring-512"] == (0.8, 0.95)
+
+
 def test_the_table_shows_what_newer_records_hold_and_says_where_older_ones_do_not():
-    asked = replace(TINY, first=0.95)
-    old, new = as_markdown([summary(), summary(oracle=0.97, first=0.9, tail=0.3, expected=0.25)], [asked]).splitlines()[
-        2:
-    ]
+    asked = {"tiny": Aim(0.9, first=0.95)}
+    shown = [summary(), summary(oracle=0.97, first=0.9, tail=0.3, expected=0.25)]
+    _, _, old, new = as_markdown(shown, asked).splitlines()
     assert "| – |  | 0.50 | – | 0.50 |" in old
     assert "| 0.970 | 0.90 of 0.95 ✗ | 0.50 | 0.30 | 0.25 |" in new
 

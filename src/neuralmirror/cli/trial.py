@@ -97,8 +97,7 @@ def trial(
         run_random(drawn, work)
     elif table:
         path = work.records or FOLDER / "trials.jsonl"
-        found = _found(path, "neuralmirror trial --all")
-        write_trials(_chosen(scenarios, every or not scenarios, work.data), found, work.page or FOLDER / "trials.md")
+        write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
     else:
         chosen = _chosen(scenarios, every, work.data)
         _print(evaluation.summarise(run(chosen, replicates, work, "trials.jsonl")), chosen)

@@ -13,7 +13,7 @@ from dataclasses import fields
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuralmirror._internal import checks
 from neuralmirror.evaluation import Maker, Record, Scenario, run_one
@@ -33,6 +33,18 @@ def load_scenarios(names: Iterable[str] | None = None, data: Path | None = None)
     return [_scenario(name, table[name], data) for name in wanted]
 
 
+class Aim(NamedTuple):
+    """What a selector should reach: a power, and a share of fits that rank all true features first."""
+
+    power: float | None = None
+    first: float | None = None
+
+
+def aims() -> dict[str, Aim]:
+    """What is to be reached in each scenario, in their order; needs no data."""
+    return {name: Aim(settings.get("power"), settings.get("first")) for name, settings in _table().items()}
+
+
 def without_data(data: Path | None = None) -> list[str]:
     """The scenarios whose measured columns are not there."""
     absent = {name for name in PANELS if not available(name, data)}
@@ -49,7 +61,7 @@ def _scenario(name: str, settings: dict[str, Any], data: Path | None) -> Scenari
         source = simulation(settings, data)
     except DataError as error:
         raise DataError(f"scenario {name!r}: {error}") from error
-    return Scenario(name, source, settings["fdr"], settings.get("power"), settings.get("first"))
+    return Scenario(name, source, settings["fdr"], settings.get("power"))
 
 
 def simulation(settings: Mapping[str, Any], data: Path | None = None) -> Simulation:
