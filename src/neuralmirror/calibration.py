@@ -13,8 +13,9 @@ from sklearn.base import clone
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import sort_columns
 from neuralmirror.base import ControlledSelector
-from neuralmirror.evaluation import Scenario, Summary, run_one, summarise
+from neuralmirror.evaluation import Scenario, run_one
 from neuralmirror.simulation.designs import Simulation
+from neuralmirror.summaries import Summary, summarise
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import pytest
 from joblib import parallel_config
 
 from neuralmirror import BHSelector, NeuralGaussianMirror, evaluation
-from neuralmirror.evaluation import Scenario, Summary, summarise
+from neuralmirror.evaluation import Scenario
 from neuralmirror.selection import false_discovery_proportion, power
 from neuralmirror.simulation.designs import Simulation
 from neuralmirror.studies import scenarios
 from neuralmirror.studies.records import read_records
 from neuralmirror.studies.scenarios import Aim, aims, load_scenarios, run_trials, without_data
 from neuralmirror.studies.trial_page import as_markdown
+from neuralmirror.summaries import Summary, summarise
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 

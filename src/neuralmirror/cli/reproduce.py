@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,19 +20,50 @@ FOLDER = Path("neuralmirror-results")
 SMOKE = Path("smoke-results")
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Work:
+    """What runs, and where records and pages lie."""
+
+    method: Annotated[list[str] | None, Parameter(name=["--method", "-m"])] = None
+    """Only this method of the study; repeat for several."""
+    replicates: int | None = None
+    """Fits of each method in each cell, instead of the study's own numbers."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    jobs: int | None = None
+    """Processes; one for each core by default."""
+    data: Path | None = None
+    """The measured data of tomato and roc (PLINK, NPZ or CSV) or of hiv (PI_DATA.txt with PI_TSM.txt beside it), or the
+    folder that holds tomato_bauchet and hiv_drug_resistance; also by NEURALMIRROR_DATA."""
+    smoke: bool = False
+    """A tiny version that takes seconds; everything goes to smoke-results."""
+    records: Path | None = None
+    """Folder of the records, a file of JSON lines for each study; neuralmirror-results by default."""
+    pages: Annotated[Path | None, Parameter(name=["--pages", "--page"])] = None
+    """Folder of the pages; neuralmirror-results by default."""
+    quiet: bool = False
+    """No progress bar."""
+
+    def file(self, study: Study) -> Path:
+        """The records of a study."""
+        return (self.records or self._usual) / f"{study.name}.jsonl"
+
+    @property
+    def out(self) -> Path:
+        """The folder of the pages."""
+        return self.pages or self._usual
+
+    @property
+    def _usual(self) -> Path:
+        return SMOKE if self.smoke else FOLDER
+
+
+WORK = Work()
+
+
 def reproduce(
-    *names: str,
-    every: Annotated[bool, Parameter(name="--all")] = False,
-    method: Annotated[list[str] | None, Parameter(name=["--method", "-m"])] = None,
-    replicates: int | None = None,
-    device: str = "auto",
-    jobs: int | None = None,
-    data: Path | None = None,
-    smoke: bool = False,
-    table: bool = False,
-    records: Path | None = None,
-    pages: Annotated[Path | None, Parameter(name=["--pages", "--page"])] = None,
-    quiet: bool = False,
+    *names: str, every: Annotated[bool, Parameter(name="--all")] = False, table: bool = False, work: Work = WORK
 ) -> None:
     """Reproduce a table or figure of the paper: run what its records do not hold yet, then render its page.
 
@@ -42,55 +74,35 @@ def reproduce(
     names
         Studies, such as single-index or tomato.
     every
-        All studies.
-    method
-        Only this method of the study; repeat for several.
-    replicates
-        Fits of each method in each cell, instead of the study's own numbers.
-    device
-        auto, cpu or cuda.
-    jobs
-        Processes on the cores; all of them by default.
-    data
-        The measured data of tomato and roc (PLINK, NPZ or CSV) or of hiv (PI_DATA.txt with PI_TSM.txt beside it), or
-        the folder that holds tomato_bauchet and hiv_drug_resistance; also by NEURALMIRROR_DATA. With --all the
-        studies without their data are left out.
-    smoke
-        A tiny version that takes seconds; everything goes to smoke-results.
+        All studies; those whose measured data are not given are left out.
     table
         Render the pages from the records without running anything.
-    records
-        Folder of the records, a file of JSON lines for each study; neuralmirror-results by default.
-    pages
-        Folder of the pages; neuralmirror-results by default.
-    quiet
-        No progress bar.
     """
     chosen = study_names() if every or (table and not names) else list(names)
     if not chosen:
         _list()
         return
-    folder, out = (given or (SMOKE if smoke else FOLDER) for given in (records, pages))
-    studies = [load_study(name, smoke) for name in chosen]
-    if not table:
-        studies = _with_data(studies, data, every)
-    for study in studies:
-        path = folder / f"{study.name}.jsonl"
+    studies = [load_study(name, work.smoke) for name in chosen]
+    for study in studies if table else _with_data(studies, work.data, every):
         if not table:
-            run_study(
-                study,
-                path,
-                methods=chosen_methods(study, method, replicates),
-                device=device,
-                n_jobs=jobs or available_cores(),
-                data=data,
-                smoke=smoke,
-                show=not quiet,
-            )
-        write_page(study, read_records(path), out / f"{study.name}.md")
-        Console().print(f"{out / study.name}.md", highlight=False)
-    everything = [load_study(name, smoke) for name in study_names()]
-    write_summary(everything, {s.name: read_records(folder / f"{s.name}.jsonl") for s in everything}, out / "README.md")
+            _run(study, work)
+        write_page(study, read_records(work.file(study)), work.out / f"{study.name}.md")
+        _say(f"{work.out / study.name}.md")
+    everything = [load_study(name, work.smoke) for name in study_names()]
+    write_summary(everything, {s.name: read_records(work.file(s)) for s in everything}, work.out / "README.md")
+
+
+def _run(study: Study, work: Work) -> None:
+    run_study(
+        study,
+        work.file(study),
+        methods=chosen_methods(study, work.method, work.replicates),
+        device=work.device,
+        n_jobs=work.jobs or available_cores(),
+        data=work.data,
+        smoke=work.smoke,
+        show=not work.quiet,
+    )
 
 
 def _with_data(studies: list[Study], data: Path | None, every: bool) -> list[Study]:
@@ -104,11 +116,14 @@ def _with_data(studies: list[Study], data: Path | None, every: bool) -> list[Stu
         except DataError as error:
             if not every:
                 raise
-            Console().print(f"{study.name} is left out: {error}", highlight=False, soft_wrap=True, markup=False)
+            _say(f"{study.name} is left out: {error}")
     return ready
 
 
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, soft_wrap=True, markup=False)
+
+
 def _list() -> None:
-    console = Console()
     for study in map(load_study, study_names()):
-        console.print(f"{study.name:20} {study.title} ({study.time})", highlight=False)
+        _say(f"{study.name:20} {study.title} ({study.time})")

@@ -20,6 +20,7 @@ from neuralmirror.studies.random_designs import random_scenarios
 from neuralmirror.studies.random_page import random_tables, write_random
 from neuralmirror.studies.records import read_records
 from neuralmirror.studies.trial_page import write_trials
+from neuralmirror.summaries import Summary, summarise
 
 FOLDER = Path("neuralmirror-results")
 Fit = Callable[[Scenario, str, Maker, int], Record]
@@ -100,7 +101,7 @@ def trial(
         write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
     else:
         chosen = _chosen(scenarios, every, work.data)
-        _print(evaluation.summarise(run(chosen, replicates, work, "trials.jsonl")), chosen)
+        _print(summarise(run(chosen, replicates, work, "trials.jsonl")), chosen)
 
 
 def run_random(drawn: Drawn, work: Work) -> None:
@@ -142,7 +143,7 @@ def _say(text: str) -> None:
     Console().print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def _print(summaries: list[evaluation.Summary], chosen: list[Scenario]) -> None:
+def _print(summaries: list[Summary], chosen: list[Scenario]) -> None:
     targets = {scenario.name: scenario.target for scenario in chosen}
     shown = Table("scenario", "method", "fits", "FDR", "power", "to reach", "oracle", "nulls won", "seconds")
     for s in summaries:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from neuralmirror.evaluation import Record, mean_and_error
+from neuralmirror.evaluation import Record
 from neuralmirror.studies.pages import write_below
 from neuralmirror.studies.random_designs import PUBLISHED
 from neuralmirror.studies.tables import NOTHING, markdown
+from neuralmirror.summaries import mean_and_error
 from neuralmirror.truth import win_share
 
 TEXT = """\

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from neuralmirror.evaluation import Record, Summary, summarise
+from neuralmirror.evaluation import Record
 from neuralmirror.studies.scenarios import Aim, aims
 from neuralmirror.studies.tables import NOTHING, markdown
+from neuralmirror.summaries import Summary, summarise
 
 MARK = "<!-- table -->"
 HEAD = [
