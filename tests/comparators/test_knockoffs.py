@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from neuralmirror.comparators.knockoffs import covariances as cov
+from neuralmirror.comparators.knockoffs import mvr, sdp
 from neuralmirror.comparators.knockoffs import sampling as ko
 from neuralmirror.comparators.knockoffs import statistics as ks
 
@@ -66,8 +67,8 @@ def test_s_follows_a_permutation_and_rescaling_of_the_features(method, seed):
 @pytest.mark.parametrize("rho", [0.1, 0.5, 0.9])
 def test_sdp_of_exchangeable_features_is_the_equicorrelated_closed_form(rho):
     corr = exchangeable(20, rho)
-    np.testing.assert_allclose(ko.equicorrelated_s(corr), min(1, 2 * (1 - rho)), atol=1e-12)
-    np.testing.assert_allclose(ko.sdp_s(corr), min(1, 2 * (1 - rho)), atol=1e-5)
+    np.testing.assert_allclose(mvr.equicorrelated_s(corr), min(1, 2 * (1 - rho)), atol=1e-12)
+    np.testing.assert_allclose(sdp.sdp_s(corr), min(1, 2 * (1 - rho)), atol=1e-5)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.7, 0.95])
@@ -75,7 +76,7 @@ def test_mvr_of_exchangeable_features_is_the_minimum_on_the_diagonal(rho):
     p, corr = 6, exchangeable(6, rho)
     grid = np.linspace(1e-4, 2 * (1 - rho) - 1e-4, 200_001)  # equal s: the two eigenvalues of 2Σ − sI are known
     objective = (p - 1) / (2 * (1 - rho) - grid) + 1 / (2 * (1 + (p - 1) * rho) - grid) + p / grid
-    np.testing.assert_allclose(ko.mvr_s(corr), grid[objective.argmin()], atol=1e-4)
+    np.testing.assert_allclose(mvr.mvr_s(corr), grid[objective.argmin()], atol=1e-4)
 
 
 def slsqp_sdp(corr):
@@ -83,7 +84,7 @@ def slsqp_sdp(corr):
     return max(
         minimize(
             lambda s: -s.sum(),
-            start * ko.equicorrelated_s(corr),
+            start * mvr.equicorrelated_s(corr),
             bounds=[(0, 1)] * len(corr),
             constraints={"type": "ineq", "fun": lambda s: np.linalg.eigvalsh(2 * corr - np.diag(s))},
             method="SLSQP",
@@ -97,7 +98,7 @@ def slsqp_sdp(corr):
 @pytest.mark.parametrize("p", [2, 3, 5])
 def test_sdp_reaches_the_optimum_of_a_general_solver(seed, p):
     corr = random_correlation(seed, p)
-    assert ko.sdp_s(corr, tol=1e-8).sum() == pytest.approx(slsqp_sdp(corr), abs=1e-4)
+    assert sdp.sdp_s(corr, tol=1e-8).sum() == pytest.approx(slsqp_sdp(corr), abs=1e-4)
 
 
 def test_sdp_beats_a_brute_force_grid_and_its_bound_holds_there():
@@ -105,31 +106,31 @@ def test_sdp_beats_a_brute_force_grid_and_its_bound_holds_there():
     axis = np.linspace(0, 1, 41)
     grid = np.stack(np.meshgrid(axis, axis, axis), -1).reshape(-1, 3)
     feasible = np.linalg.eigvalsh(2 * corr - grid[:, None] * np.eye(3))[:, 0] >= 0
-    s, bound = ko.sdp_solution(corr)
+    s, bound = sdp.sdp_solution(corr)
     assert grid[feasible].sum(axis=1).max() <= bound + 1e-12
     assert s.sum() >= grid[feasible].sum(axis=1).max() - 3e-6
 
 
 @pytest.mark.parametrize("corr", [toeplitz(60, 0.8), random_correlation(0, 80), exchangeable(50, 0.6)])
 def test_sdp_certifies_its_own_gap(corr):
-    s, bound = ko.sdp_solution(corr, tol=1e-7)
+    s, bound = sdp.sdp_solution(corr, tol=1e-7)
     assert 0 <= bound - s.sum() <= 1e-7 * len(corr)
 
 
 def test_sdp_bound_holds_for_any_positive_semidefinite_dual():
     corr, rng = random_correlation(1, 12), np.random.default_rng(1)
-    best = ko.sdp_s(corr).sum()
+    best = sdp.sdp_s(corr).sum()
     for _ in range(20):
         root = rng.standard_normal((12, 3)) * rng.uniform(0, 1)
-        assert ko.sdp_bound(corr, root @ root.T) >= best
+        assert sdp.sdp_bound(corr, root @ root.T) >= best
 
 
 def test_sdp_that_stops_early_says_so_and_stays_feasible():
     corr = toeplitz(40, 0.9)
-    with pytest.warns(ko.ConvergenceWarning, match="certified distance"):
-        s, bound = ko.sdp_solution(corr, max_iter=3)
+    with pytest.warns(sdp.ConvergenceWarning, match="certified distance"):
+        s, bound = sdp.sdp_solution(corr, max_iter=3)
     assert cov.is_positive_definite(2 * corr - np.diag(s))
-    assert bound >= ko.sdp_s(corr).sum()
+    assert bound >= sdp.sdp_s(corr).sum()
 
 
 def test_near_copies_cost_only_themselves():
@@ -137,11 +138,11 @@ def test_near_copies_cost_only_themselves():
     corr = toeplitz(30, 0.5)
     corr[0, 2:], corr[2:, 0] = corr[1, 2:], corr[2:, 1]
     corr[0, 1] = corr[1, 0] = 1 - 1e-7
-    for method in (ko.sdp_s, ko.mvr_s):
+    for method in (sdp.sdp_s, mvr.mvr_s):
         s = method(corr)
         assert (s[:2] < 1e-6).all()
         assert (s[2:] > 0.3).all()
-    assert (ko.equicorrelated_s(corr) < 1e-6).all()
+    assert (mvr.equicorrelated_s(corr) < 1e-6).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -152,19 +153,19 @@ def test_mvr_minimises_the_trace_of_the_joint_precision(seed):
         joint = covariance_of_pair(corr, s)
         return np.trace(np.linalg.inv(joint)) if np.linalg.eigvalsh(joint)[0] > 0 else np.inf
 
-    start = 0.5 * ko.equicorrelated_s(corr)
+    start = 0.5 * mvr.equicorrelated_s(corr)
     oracle = minimize(trace, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-10, "maxiter": 20_000})
-    s = ko.mvr_s(corr)
-    assert trace(s) == pytest.approx(ko.mvr_objective(corr, s)[0])
+    s = mvr.mvr_s(corr)
+    assert trace(s) == pytest.approx(mvr.mvr_objective(corr, s)[0])
     assert trace(s) <= oracle.fun * (1 + 1e-9)
     np.testing.assert_allclose(s, oracle.x, atol=1e-4)
 
 
 def test_mvr_newton_uses_the_derivatives_of_its_objective():
     corr = random_correlation(0, 6)
-    s = 0.7 * ko.interior_start(corr)
-    change, decrease = ko.mvr_newton(s, ko.mvr_objective(corr, s)[1])
-    along = [ko.mvr_objective(corr, s + t * change)[0] for t in (-1e-4, 0, 1e-4)]
+    s = 0.7 * mvr.interior_start(corr)
+    change, decrease = mvr.mvr_newton(s, mvr.mvr_objective(corr, s)[1])
+    along = [mvr.mvr_objective(corr, s + t * change)[0] for t in (-1e-4, 0, 1e-4)]
     assert (along[2] - along[0]) / 2e-4 == pytest.approx(-decrease, rel=1e-5)
     assert (along[2] - 2 * along[1] + along[0]) / 1e-8 == pytest.approx(decrease, rel=1e-3)
 
@@ -297,7 +298,7 @@ def regression_pairs(seed=0, n=300, p=20, k=5):
     rng = np.random.default_rng(seed)
     sigma = toeplitz(p, 0.4)
     X = gaussian_rows(sigma, n, rng)
-    X_knock = ko.gaussian_knockoffs(X, sigma, ko.mvr_s(sigma), rng, mean=np.zeros(p))
+    X_knock = ko.gaussian_knockoffs(X, sigma, mvr.mvr_s(sigma), rng, mean=np.zeros(p))
     signal = X[:, :k] @ np.array([1, -1] * k)[:k]
     return X, X_knock, signal + rng.standard_normal(n)
 
@@ -442,7 +443,7 @@ def test_sdp_is_as_good_as_knockpy_and_bounds_it(knockpy):
     """knockpy's solver stops about 1% short of the optimum, so the objectives are compared, not each s."""
     corr = toeplitz(30, 0.6)
     theirs = np.diag(knockpy.smatrix.compute_smatrix(corr, method="sdp")).sum()
-    s, bound = ko.sdp_solution(corr)
+    s, bound = sdp.sdp_solution(corr)
     assert theirs <= bound
     assert theirs <= s.sum() + 1e-4 <= 1.02 * theirs
 
@@ -450,7 +451,7 @@ def test_sdp_is_as_good_as_knockpy_and_bounds_it(knockpy):
 def test_knockoffs_agree_with_knockpy_within_monte_carlo_error(knockpy):
     """Both joint covariances estimate the same matrix: entries differ by √(2·2/n) in standard deviation at most."""
     rng, n, corr = np.random.default_rng(0), 50_000, toeplitz(8, 0.6)
-    X, s = gaussian_rows(corr, n, rng), ko.mvr_s(corr)
+    X, s = gaussian_rows(corr, n, rng), mvr.mvr_s(corr)
     theirs = knockpy.knockoffs.GaussianSampler(X, mu=np.zeros(8), Sigma=corr, S=np.diag(s)).sample_knockoffs()
     ours = ko.gaussian_knockoffs(X, corr, s, rng, mean=np.zeros(8))
     difference = np.cov(np.hstack([X, ours]).T) - np.cov(np.hstack([X, theirs]).T)

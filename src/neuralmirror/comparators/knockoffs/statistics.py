@@ -17,7 +17,7 @@ Magnitudes = Callable[[Array, NDArray[Any], np.random.Generator], Array]
 
 FOLDS = 5
 # A third of the columns at each node, since most are irrelevant, and leaves of five rows, which are faster to reach.
-FOREST: dict[str, Any] = {"n_estimators": 300, "max_features": 1 / 3, "min_samples_leaf": 5, "n_jobs": 1}
+FOREST: dict[str, Any] = {"n_estimators": 200, "max_features": 1 / 3, "min_samples_leaf": 5, "n_jobs": 1}
 
 
 def difference(original: Array, knockoff: Array) -> Array:
