@@ -74,6 +74,19 @@ def test_designs_on_measured_columns_are_left_out_without_data():
     assert len(names) < 200
 
 
+def test_designs_on_measured_columns_take_all_rows_and_at_most_all_columns(tmp_path):
+    (tmp_path / "tomato_bauchet").mkdir()
+    genotypes = np.random.default_rng(0).integers(0, 3, (50, 30)).astype(np.int8)
+    np.savez(tmp_path / "tomato_bauchet" / "tomato_bauchet.npz", X=genotypes)
+    here = [one for one in rd.random_scenarios(200, 1, tmp_path) if one.labels["design"] == "tomato"]
+    assert here
+    for one in here:
+        x, _, truth = one.simulation.sample(0)
+        assert x.shape == (50, one.labels["p"])
+        assert one.labels["p"] <= 30
+        assert truth.sum() == one.labels["k"] <= 15
+
+
 def test_a_random_trial_runs_resumes_and_renders(tmp_path, capsys):
     records, page = tmp_path / "random.jsonl", tmp_path / "random.md"
     command = ["trial", "--random", "3", "--seed", "5", "--methods", "bh,bh-marginal", "--jobs", "1", "--quiet"]

@@ -23,6 +23,7 @@ from neuralmirror.studies.trial_page import write_trials
 from neuralmirror.summaries import Summary, summarise
 
 FOLDER = Path("neuralmirror-results")
+WIDTH = 150  # of the table in a file or a pipe
 Fit = Callable[[Scenario, str, Maker, int], Record]
 
 
@@ -152,4 +153,5 @@ def _print(summaries: list[Summary], chosen: list[Scenario]) -> None:
         nulls = f"{s.balance:.2f} of {s.expected:.2f}"
         cells = (s.scenario, s.method, str(s.replicates), fdr if s.controlled else f"[red]{fdr}[/red]", power)
         shown.add_row(*cells, "" if target is None else f"{target:g}", oracle, nulls, f"{s.seconds:.1f}")
-    Console().print(shown)
+    console = Console()
+    (console if console.is_terminal else Console(width=WIDTH)).print(shown)

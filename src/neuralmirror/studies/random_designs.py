@@ -17,7 +17,7 @@ from numpy.random import Generator
 from neuralmirror.evaluation import Sample, Scenario
 from neuralmirror.simulation.designs import Simulation
 from neuralmirror.simulation.links import EVEN, FIXED, GROUP, LINKS
-from neuralmirror.studies.panels import PANELS, available
+from neuralmirror.studies.panels import PANELS, available, panel
 from neuralmirror.studies.scenarios import simulation
 
 DEVELOPMENT, PUBLISHED = range(1, 100), 1000  # seeds
@@ -120,8 +120,7 @@ def relevant(link: str, k: int) -> int:
 
 
 def _scenario(seed: int, index: int, settings: dict[str, Any], data: Path | None) -> Scenario:
-    source = simulation(settings, data)
-    shown = {**settings, "n": source.n}
+    shown = on_panel(settings, *panel(settings["design"], data).shape) if settings["design"] in PANELS else settings
     labels = {
         "bench": "random",
         "random_seed": seed,
@@ -130,7 +129,14 @@ def _scenario(seed: int, index: int, settings: dict[str, Any], data: Path | None
         "link_family": link_family(settings["link"]),
         "description": describe(shown),
     }
-    return Scenario(f"random-{seed}-{index}", Seeded(source, (seed, index)), settings["fdr"], labels=labels)
+    source = Seeded(simulation(shown, data), (seed, index))
+    return Scenario(f"random-{seed}-{index}", source, settings["fdr"], labels=labels)
+
+
+def on_panel(settings: dict[str, Any], rows: int, columns: int) -> dict[str, Any]:
+    """All rows, since some would leave rare variants constant, and no more columns than there are."""
+    p = min(settings["p"], columns)
+    return {**settings, "n": rows, "p": p, "k": relevant(settings["link"], min(settings["k"], p // 2))}
 
 
 def describe(s: dict[str, Any]) -> str:
