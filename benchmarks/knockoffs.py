@@ -23,7 +23,8 @@ import warnings
 
 import numpy as np
 
-from neuralmirror.comparators.knockoffs.sampling import S_METHODS, sdp_solution
+from neuralmirror.comparators.knockoffs.sampling import S_METHODS
+from neuralmirror.comparators.knockoffs.sdp import sdp_solution
 
 SIZES = (500, 1000, 2000)
 # Larger ones do not end in reasonable time: knockpy's SDP grows more than eightfold with every doubling of p.

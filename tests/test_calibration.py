@@ -7,7 +7,7 @@ import pytest
 
 from neuralmirror import BHSelector, NeuralGaussianMirror, calibrate
 from neuralmirror.cli import main
-from neuralmirror.cli.trial import _setting
+from neuralmirror.studies.bench_methods import setting
 
 QUICK = {"steps": 5, "hidden_sizes": 8, "skip": "linear", "target_transform": "standard", "n_mirrors": 2}
 
@@ -63,7 +63,7 @@ def test_trial_runs_resumes_and_renders(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["few-13"], "did you mean 'few-12'"),
-        ([], "no row was named"),
+        ([], "no scenario was named"),
         (["few-12", "--method", "bhh"], "did you mean 'bh'"),
         (["few-12", "--method", "bh", "--set", "steps=5"], "--set changes the neural mirror"),
         (["few-12", "--set", "steps"], "name=value"),
@@ -87,6 +87,6 @@ def test_a_mistake_that_a_fit_finds_leaves_no_file_behind(tmp_path):
 
 
 def test_settings_are_numbers_or_words():
-    assert _setting("steps=5") == ("steps", 5)
-    assert _setting("scale=kernel") == ("scale", "kernel")
-    assert _setting("hidden_sizes=(8, 4)") == ("hidden_sizes", (8, 4))
+    assert setting("steps=5") == ("steps", 5)
+    assert setting("scale=kernel") == ("scale", "kernel")
+    assert setting("hidden_sizes=(8, 4)") == ("hidden_sizes", (8, 4))

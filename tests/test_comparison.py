@@ -109,8 +109,18 @@ def test_bad_methods_are_refused_with_a_remedy(methods, message):
 
 def test_every_named_method_can_be_made():
     assert set(co.USUAL) <= set(co.METHODS)
-    for make in co.METHODS.values():
-        assert make().get_params()["fdr"] == 0.1
+    known = nm.NeuralGaussianMirror().get_params()
+    for name, make in co.METHODS.items():
+        settings = co.NEURAL.get(name, {})
+        if set(settings) <= set(known):
+            assert make().get_params().items() >= {"fdr": 0.1, **settings}.items()
+        else:
+            with pytest.raises(ValueError, match="has no parameter"):
+                make()
+
+
+def test_forests_on_knockoffs_are_a_method():
+    assert co.METHODS["forest-knockoffs"]().statistic == "forest"
 
 
 def test_the_plot_takes_and_returns_axes(result):

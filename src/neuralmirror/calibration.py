@@ -13,8 +13,9 @@ from sklearn.base import clone
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import sort_columns
 from neuralmirror.base import ControlledSelector
-from neuralmirror.evaluation import Scenario, Summary, run_one, summarise
+from neuralmirror.evaluation import Scenario, run_one
 from neuralmirror.simulation.designs import Simulation
+from neuralmirror.summaries import Summary, summarise
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Calibration:
 
 def _line(one: Summary) -> str:
     fdr, power = f"{one.fdr:.3f} ± {one.fdr_error:.3f}", f"{one.power:.3f} ± {one.power_error:.3f}"
-    return f"{one.row:<28} {one.level:>6g} {fdr:>15} {power:>15} {one.replicates:>5}"
+    return f"{one.scenario:<28} {one.level:>6g} {fdr:>15} {power:>15} {one.replicates:>5}"
 
 
 def calibrate(

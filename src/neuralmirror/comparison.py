@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,23 +24,39 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 
-def _make(name: str, **settings: Any) -> ControlledSelector:
-    """The selector of that public name, whose module (and torch, where it needs that) is loaded here and not before."""
-    selector: ControlledSelector = getattr(import_module("neuralmirror"), name)(**settings)
-    return selector
+def _make(place: str, name: str, **settings: Any) -> ControlledSelector:
+    """The selector of that name, whose module (and torch, where it needs that) is loaded here and not before."""
+    selector: ControlledSelector = getattr(import_module(place), name)()
+    unknown = set(settings) - set(selector.get_params())
+    if unknown:
+        raise ValueError(f"{name} has no parameter {sorted(unknown)[0]!r} in this version; choose another method")
+    return selector.set_params(**settings)  # type: ignore[no-any-return]
 
 
-METHODS: dict[str, Callable[[], ControlledSelector]] = {
-    "neural-mirror": partial(_make, "NeuralGaussianMirror"),
-    "gaussian-mirror": partial(_make, "GaussianMirror"),
-    "lasso-mirror": partial(_make, "GaussianMirror", scheme="simultaneous"),
-    "model-x": partial(_make, "ModelXKnockoffs"),
-    "fixed-x": partial(_make, "FixedXKnockoffs"),
-    "deeppink": partial(_make, "DeepPINK"),
-    "bh": partial(_make, "BHSelector"),
-    "by": partial(_make, "BYSelector"),
-    "bh-marginal": partial(_make, "BHSelector", p_values="marginal"),
+def _public(name: str, **settings: Any) -> Callable[[], ControlledSelector]:
+    return partial(_make, "neuralmirror", name, **settings)
+
+
+NEURAL: dict[str, dict[str, Any]] = {  # ways to set the neural mirror
+    "neural-mirror": {},
+    "network": {"learner": "network"},
+    "sparse": {"learner": "sparse"},
+    "individual": {"scheme": "individual"},
 }
+METHODS: dict[str, Callable[[], ControlledSelector]] = {
+    **{name: _public("NeuralGaussianMirror", **settings) for name, settings in NEURAL.items()},
+    "gaussian-mirror": _public("GaussianMirror"),
+    "lasso-mirror": _public("GaussianMirror", scheme="simultaneous"),
+    "model-x": _public("ModelXKnockoffs"),
+    "forest-knockoffs": _public("ModelXKnockoffs", statistic="forest"),
+    "fixed-x": _public("FixedXKnockoffs"),
+    "deeppink": _public("DeepPINK"),
+    "bh": _public("BHSelector"),
+    "by": _public("BYSelector"),
+    "bh-marginal": _public("BHSelector", p_values="marginal"),
+}
+if find_spec("knockpy"):  # extra: peers
+    METHODS["knockpy"] = partial(_make, "neuralmirror.comparators.knockoffs.knockpy_peer", "Knockpy")
 USUAL = ("neural-mirror", "gaussian-mirror", "model-x", "deeppink", "bh")
 
 

@@ -1,11 +1,10 @@
-"""One replicate measured against a known truth: FDP, power, null wins; and the means over many replicates."""
+"""One replicate measured against a known truth: FDP, power, the signs of the nulls, what the ranking would allow."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Protocol
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 
 from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror.truth import null_signs, oracle_power, truth_first, win_share
 
 Record = dict[str, Any]  # what is kept of one fit
 Maker = Callable[[], ControlledSelector]
-
-
 Sample = tuple[NDArray[np.float64], NDArray[Any], NDArray[np.bool_]]
 
 
@@ -37,7 +35,7 @@ Measure = Callable[[Source, ControlledSelector, Sample], Record]
 class Scenario:
     """One data-generating process, the level of its selections, and the power that a selector should reach.
 
-    `labels` go into every record as they are, and `measures` say what else is kept of a fit.
+    `target` is a power. `labels` go into every record as they are, and `measures` say what else is kept of a fit.
     """
 
     name: str
@@ -48,93 +46,83 @@ class Scenario:
     measures: tuple[Measure, ...] = ()
 
 
-def record(
-    row: Scenario, method: str, seed: int, selector: ControlledSelector, sample: Sample, seconds: float
-) -> Record:
-    """What is kept of one fit."""
-    truth = sample[2]
-    nulls = getattr(selector, "mirror_statistics_", np.zeros(len(truth)))[~truth]  # p-values have no signs
-    kept = {key: value for measure in row.measures for key, value in measure(row.simulation, selector, sample).items()}
-    return {
-        **row.labels,
-        "row": row.name,
-        "method": method,
-        "seed": seed,
-        "fdr": row.fdr,
-        "version": version("neuralmirror"),
-        "fdp": round(false_discovery_proportion(selector.support_, truth), 5),
-        "power": round(power(selector.support_, truth), 5),
-        "selected": int(selector.support_.sum()),
-        "null_won": int((nulls > 0).sum()),
-        "null_lost": int((nulls < 0).sum()),
-        "mirrors": int(getattr(selector, "n_mirrors_", 1)),
-        "seconds": round(seconds, 2),
-        **kept,
-    }
-
-
-def run_one(row: Scenario, method: str, make: Maker, seed: int) -> Record:
+def run_one(scenario: Scenario, method: str, make: Maker, seed: int) -> Record:
     """Fit one replicate."""
-    sample = row.simulation.sample(seed)
-    selector = make().set_params(fdr=row.fdr)
+    sample = scenario.simulation.sample(seed)
+    selector = make().set_params(fdr=scenario.fdr)
     if "random_state" in selector.get_params():
         selector.set_params(random_state=seed)
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)  # an empty selection is counted, not announced
         selector.fit(sample[0], sample[1])
-    return record(row, method, seed, selector, sample, time.perf_counter() - started)
+    return record(scenario, method, seed, selector, sample, time.perf_counter() - started)
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Mean FDP and power of one method on one row, with their standard errors."""
-
-    row: str
-    method: str
-    level: float
-    replicates: int
-    fdr: float
-    fdr_error: float
-    power: float
-    power_error: float
-    selecting: float  # share of fits that selected anything
-    balance: float  # share of nulls with a sign whose own direction won
-    seconds: float
-
-    @property
-    def controlled(self) -> bool:
-        """FDR at most the level and two standard errors."""
-        return self.fdr <= self.level + 2 * self.fdr_error
+def run_or_refuse(scenario: Scenario, method: str, make: Maker, seed: int) -> Record:
+    """Fit one replicate; a method that does not apply to these data is recorded with its reason under "refused"."""
+    try:
+        return run_one(scenario, method, make, seed)
+    except ValueError as reason:
+        return {**_fields(scenario, method, seed), "refused": str(reason)}
 
 
-def summarise(records: Iterable[Record]) -> list[Summary]:
-    """One summary for each row and method."""
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for one in records:
-        groups[one["row"], one["method"]].append(one)
-    return [_summary(row, method, fits) for (row, method), fits in groups.items()]
+def record(
+    scenario: Scenario, method: str, seed: int, selector: ControlledSelector, sample: Sample, seconds: float
+) -> Record:
+    """What is kept of one fit; the scenario's name stands under "row"."""
+    kept = {
+        key: value
+        for measure in scenario.measures
+        for key, value in measure(scenario.simulation, selector, sample).items()
+    }
+    return {
+        **_fields(scenario, method, seed),
+        **_against_truth(selector, sample[2], scenario.fdr),
+        "seconds": round(seconds, 2),
+        "part_weights": _numbers(getattr(selector, "part_weights_", {})),
+        "explained": _numbers(getattr(selector, "explained_", {})),
+        **kept,
+    }
 
 
-def _summary(row: str, method: str, fits: list[Record]) -> Summary:
-    fdp, found, won, lost, selected, seconds = (
-        np.array([fit[key] for fit in fits], dtype=float)
-        for key in ("fdp", "power", "null_won", "null_lost", "selected", "seconds")
-    )
-    return Summary(
-        row,
-        method,
-        fits[0]["fdr"],
-        len(fits),
-        *mean_and_error(fdp),
-        *mean_and_error(found),
-        (selected > 0).mean(),
-        won.sum() / max(1.0, (won + lost).sum()),
-        float(np.median(seconds)),
-    )
+def _fields(scenario: Scenario, method: str, seed: int) -> Record:
+    known = {"row": scenario.name, "method": method, "seed": seed, "fdr": scenario.fdr}
+    return {**scenario.labels, **known, "version": version("neuralmirror")}
 
 
-def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """The mean and its standard error; one value alone has none and counts as certain."""
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-    return float(np.mean(values)), float(error)
+def _against_truth(selector: ControlledSelector, truth: NDArray[np.bool_], level: float) -> Record:
+    """FDP, power, the signs of the nulls beside their expectation, and what the ranking would allow."""
+    statistics = getattr(selector, "mirror_statistics_", np.zeros(len(truth)))  # p-values have no signs
+    signs = null_signs(statistics, truth)
+    mirrors = int(getattr(selector, "n_mirrors_", 1))
+    ranks = ranking(selector)
+    return {
+        "fdp": round(false_discovery_proportion(selector.support_, truth), 5),
+        "power": round(power(selector.support_, truth), 5),
+        "selected": int(selector.support_.sum()),
+        **signs,
+        "null_share": _rounded(win_share(signs["null_won"], signs["null_lost"])),
+        "tail_share": _rounded(win_share(signs["tail_won"], signs["tail_lost"])),
+        "expected_share": round(1 / (mirrors + 1), 5),
+        "mirrors": mirrors,
+        "oracle_power": round(oracle_power(ranks, truth, level), 5),
+        "truth_first": truth_first(ranks, truth),
+    }
+
+
+def ranking(selector: ControlledSelector) -> NDArray[np.float64]:
+    """What a selection may cut: M_j where it is positive, else −∞; without mirrors minus the p-value."""
+    if not hasattr(selector, "mirror_statistics_"):
+        return -np.asarray(getattr(selector, "p_values_", selector.q_values_), dtype=np.float64)
+    statistics = np.asarray(selector.mirror_statistics_, dtype=np.float64)
+    return np.where(statistics > 0, statistics, -np.inf)
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 5)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Named numbers; of an array its mean."""
+    return {str(name): round(float(np.mean(value)), 5) for name, value in values.items()}

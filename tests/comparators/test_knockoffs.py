@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from neuralmirror.comparators.knockoffs import covariances as cov
+from neuralmirror.comparators.knockoffs import mvr, sdp
 from neuralmirror.comparators.knockoffs import sampling as ko
 from neuralmirror.comparators.knockoffs import statistics as ks
 
@@ -66,8 +67,8 @@ def test_s_follows_a_permutation_and_rescaling_of_the_features(method, seed):
 @pytest.mark.parametrize("rho", [0.1, 0.5, 0.9])
 def test_sdp_of_exchangeable_features_is_the_equicorrelated_closed_form(rho):
     corr = exchangeable(20, rho)
-    np.testing.assert_allclose(ko.equicorrelated_s(corr), min(1, 2 * (1 - rho)), atol=1e-12)
-    np.testing.assert_allclose(ko.sdp_s(corr), min(1, 2 * (1 - rho)), atol=1e-5)
+    np.testing.assert_allclose(mvr.equicorrelated_s(corr), min(1, 2 * (1 - rho)), atol=1e-12)
+    np.testing.assert_allclose(sdp.sdp_s(corr), min(1, 2 * (1 - rho)), atol=1e-5)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.7, 0.95])
@@ -75,7 +76,7 @@ def test_mvr_of_exchangeable_features_is_the_minimum_on_the_diagonal(rho):
     p, corr = 6, exchangeable(6, rho)
     grid = np.linspace(1e-4, 2 * (1 - rho) - 1e-4, 200_001)  # equal s: the two eigenvalues of 2Σ − sI are known
     objective = (p - 1) / (2 * (1 - rho) - grid) + 1 / (2 * (1 + (p - 1) * rho) - grid) + p / grid
-    np.testing.assert_allclose(ko.mvr_s(corr), grid[objective.argmin()], atol=1e-4)
+    np.testing.assert_allclose(mvr.mvr_s(corr), grid[objective.argmin()], atol=1e-4)
 
 
 def slsqp_sdp(corr):
@@ -83,7 +84,7 @@ def slsqp_sdp(corr):
     return max(
         minimize(
             lambda s: -s.sum(),
-            start * ko.equicorrelated_s(corr),
+            start * mvr.equicorrelated_s(corr),
             bounds=[(0, 1)] * len(corr),
             constraints={"type": "ineq", "fun": lambda s: np.linalg.eigvalsh(2 * corr - np.diag(s))},
             method="SLSQP",
@@ -97,7 +98,7 @@ def slsqp_sdp(corr):
 @pytest.mark.parametrize("p", [2, 3, 5])
 def test_sdp_reaches_the_optimum_of_a_general_solver(seed, p):
     corr = random_correlation(seed, p)
-    assert ko.sdp_s(corr, tol=1e-8).sum() == pytest.approx(slsqp_sdp(corr), abs=1e-4)
+    assert sdp.sdp_s(corr, tol=1e-8).sum() == pytest.approx(slsqp_sdp(corr), abs=1e-4)
 
 
 def test_sdp_beats_a_brute_force_grid_and_its_bound_holds_there():
@@ -105,31 +106,31 @@ def test_sdp_beats_a_brute_force_grid_and_its_bound_holds_there():
     axis = np.linspace(0, 1, 41)
     grid = np.stack(np.meshgrid(axis, axis, axis), -1).reshape(-1, 3)
     feasible = np.linalg.eigvalsh(2 * corr - grid[:, None] * np.eye(3))[:, 0] >= 0
-    s, bound = ko.sdp_solution(corr)
+    s, bound = sdp.sdp_solution(corr)
     assert grid[feasible].sum(axis=1).max() <= bound + 1e-12
     assert s.sum() >= grid[feasible].sum(axis=1).max() - 3e-6
 
 
 @pytest.mark.parametrize("corr", [toeplitz(60, 0.8), random_correlation(0, 80), exchangeable(50, 0.6)])
 def test_sdp_certifies_its_own_gap(corr):
-    s, bound = ko.sdp_solution(corr, tol=1e-7)
+    s, bound = sdp.sdp_solution(corr, tol=1e-7)
     assert 0 <= bound - s.sum() <= 1e-7 * len(corr)
 
 
 def test_sdp_bound_holds_for_any_positive_semidefinite_dual():
     corr, rng = random_correlation(1, 12), np.random.default_rng(1)
-    best = ko.sdp_s(corr).sum()
+    best = sdp.sdp_s(corr).sum()
     for _ in range(20):
         root = rng.standard_normal((12, 3)) * rng.uniform(0, 1)
-        assert ko.sdp_bound(corr, root @ root.T) >= best
+        assert sdp.sdp_bound(corr, root @ root.T) >= best
 
 
 def test_sdp_that_stops_early_says_so_and_stays_feasible():
     corr = toeplitz(40, 0.9)
-    with pytest.warns(ko.ConvergenceWarning, match="certified distance"):
-        s, bound = ko.sdp_solution(corr, max_iter=3)
+    with pytest.warns(sdp.ConvergenceWarning, match="certified distance"):
+        s, bound = sdp.sdp_solution(corr, max_iter=3)
     assert cov.is_positive_definite(2 * corr - np.diag(s))
-    assert bound >= ko.sdp_s(corr).sum()
+    assert bound >= sdp.sdp_s(corr).sum()
 
 
 def test_near_copies_cost_only_themselves():
@@ -137,11 +138,11 @@ def test_near_copies_cost_only_themselves():
     corr = toeplitz(30, 0.5)
     corr[0, 2:], corr[2:, 0] = corr[1, 2:], corr[2:, 1]
     corr[0, 1] = corr[1, 0] = 1 - 1e-7
-    for method in (ko.sdp_s, ko.mvr_s):
+    for method in (sdp.sdp_s, mvr.mvr_s):
         s = method(corr)
         assert (s[:2] < 1e-6).all()
         assert (s[2:] > 0.3).all()
-    assert (ko.equicorrelated_s(corr) < 1e-6).all()
+    assert (mvr.equicorrelated_s(corr) < 1e-6).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -152,19 +153,19 @@ def test_mvr_minimises_the_trace_of_the_joint_precision(seed):
         joint = covariance_of_pair(corr, s)
         return np.trace(np.linalg.inv(joint)) if np.linalg.eigvalsh(joint)[0] > 0 else np.inf
 
-    start = 0.5 * ko.equicorrelated_s(corr)
+    start = 0.5 * mvr.equicorrelated_s(corr)
     oracle = minimize(trace, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-10, "maxiter": 20_000})
-    s = ko.mvr_s(corr)
-    assert trace(s) == pytest.approx(ko.mvr_objective(corr, s)[0])
+    s = mvr.mvr_s(corr)
+    assert trace(s) == pytest.approx(mvr.mvr_objective(corr, s)[0])
     assert trace(s) <= oracle.fun * (1 + 1e-9)
     np.testing.assert_allclose(s, oracle.x, atol=1e-4)
 
 
 def test_mvr_newton_uses_the_derivatives_of_its_objective():
     corr = random_correlation(0, 6)
-    s = 0.7 * ko.interior_start(corr)
-    change, decrease = ko.mvr_newton(s, ko.mvr_objective(corr, s)[1])
-    along = [ko.mvr_objective(corr, s + t * change)[0] for t in (-1e-4, 0, 1e-4)]
+    s = 0.7 * mvr.interior_start(corr)
+    change, decrease = mvr.mvr_newton(s, mvr.mvr_objective(corr, s)[1])
+    along = [mvr.mvr_objective(corr, s + t * change)[0] for t in (-1e-4, 0, 1e-4)]
     assert (along[2] - along[0]) / 2e-4 == pytest.approx(-decrease, rel=1e-5)
     assert (along[2] - 2 * along[1] + along[0]) / 1e-8 == pytest.approx(decrease, rel=1e-3)
 
@@ -297,7 +298,7 @@ def regression_pairs(seed=0, n=300, p=20, k=5):
     rng = np.random.default_rng(seed)
     sigma = toeplitz(p, 0.4)
     X = gaussian_rows(sigma, n, rng)
-    X_knock = ko.gaussian_knockoffs(X, sigma, ko.mvr_s(sigma), rng, mean=np.zeros(p))
+    X_knock = ko.gaussian_knockoffs(X, sigma, mvr.mvr_s(sigma), rng, mean=np.zeros(p))
     signal = X[:, :k] @ np.array([1, -1] * k)[:k]
     return X, X_knock, signal + rng.standard_normal(n)
 
@@ -310,16 +311,22 @@ def labels(y):
     return np.array(["low", "middle", "high"])[np.digitize(y, [-1, 1])]
 
 
+def paired(magnitudes, compare=ks.difference, outcome=lambda y: y):
+    """W of one fit on (X, X̃) whose coins are always the same."""
+
+    def statistic(X, X_knock, y):
+        return compare(*ks.pair_magnitudes(X, X_knock, outcome(y), np.random.default_rng(3), magnitudes))
+
+    return statistic
+
+
 STATISTICS = {
-    "correlation": (lambda X, K, y: ks.correlation_difference(X, K, y), 1e-12),
-    "signed-max": (lambda X, K, y: ks.lasso_signed_max(X, K, y, np.random.default_rng(3)), 1e-8),
-    "lasso": (lambda X, K, y: ks.lasso_coefficient_difference(X, K, y, np.random.default_rng(3)), 1e-3),
-    "ridge": (
-        lambda X, K, y: ks.lasso_coefficient_difference(X, K, y, np.random.default_rng(3), ks.ridge_magnitudes),
-        1e-8,
-    ),
-    "binary": (lambda X, K, y: ks.lasso_coefficient_difference(X, K, y > 0, np.random.default_rng(3)), 0.01),
-    "multiclass": (lambda X, K, y: ks.lasso_coefficient_difference(X, K, labels(y), np.random.default_rng(3)), 0.01),
+    "correlation": (paired(ks.correlation_magnitudes), 1e-12),
+    "signed-max": (paired(ks.entry_magnitudes, ks.signed_max), 1e-8),
+    "lasso": (paired(ks.lasso_magnitudes), 1e-3),
+    "ridge": (paired(ks.ridge_magnitudes), 1e-8),
+    "binary": (paired(ks.logistic_magnitudes, outcome=lambda y: y > 0), 0.01),
+    "multiclass": (paired(ks.logistic_magnitudes, outcome=labels), 0.01),
 }
 
 
@@ -346,8 +353,51 @@ def test_signed_max_in_an_orthogonal_design_is_the_correlation_that_enters_first
     columns = np.linalg.qr(centred - centred.mean(axis=0))[0] * np.sqrt(50)
     y = rng.standard_normal(50)
     first, second = np.abs(columns.T @ (y - y.mean())).reshape(2, 6) / 50
-    W = ks.lasso_signed_max(columns[:, :6], columns[:, 6:], y, rng)
+    W = STATISTICS["signed-max"][0](columns[:, :6], columns[:, 6:], y)
     np.testing.assert_allclose(W, np.maximum(first, second) * np.sign(first - second), atol=1e-8)
+
+
+class Coins:
+    """A generator whose first coins are given, so that a swap can be undone by the coins."""
+
+    def __init__(self, flip):
+        self.flip, self.rest = flip, np.random.default_rng(5)
+
+    def random(self, size):
+        return np.where(self.flip, 0.0, 1.0)
+
+    def integers(self, *limits):
+        return self.rest.integers(*limits)
+
+
+@pytest.mark.parametrize(
+    ("magnitudes", "outcome"), [(ks.forest_magnitudes, float), (ks.class_forest_magnitudes, labels)]
+)
+def test_a_forest_that_sees_the_same_columns_flips_the_signs_exactly(magnitudes, outcome, monkeypatch):
+    """Swapping X_j with X̃_j and turning the coin of j shows the forest the same design: W_j must be −W_j."""
+    monkeypatch.setitem(ks.FOREST, "n_estimators", 20)
+    X, X_knock, y = regression_pairs()
+    y = y if outcome is float else outcome(y)
+    swap, flip = np.random.default_rng(1).random((2, 20)) < 0.5
+    W = ks.difference(*ks.pair_magnitudes(X, X_knock, y, Coins(flip), magnitudes))
+    W_swapped = ks.difference(*ks.pair_magnitudes(*swapped(X, X_knock, swap), y, Coins(flip ^ swap), magnitudes))
+    np.testing.assert_array_equal(W_swapped, np.where(swap, -W, W))
+    assert np.abs(W).max() > 0
+
+
+def test_null_signs_of_forests_are_fair(monkeypatch):
+    """225 fair coins in 15 fits: |z| > 4 is a false alarm in 1 of 16 000 runs."""
+    monkeypatch.setitem(ks.FOREST, "n_estimators", 10)
+    forest = paired(ks.forest_magnitudes)
+    signs = np.concatenate([np.sign(forest(*regression_pairs(seed, n=80))[5:]) for seed in range(15)])
+    assert abs(signs.sum()) < 4 * np.sqrt((signs != 0).sum())
+
+
+def test_forests_see_curves_and_products(monkeypatch):
+    monkeypatch.setitem(ks.FOREST, "n_estimators", 100)
+    X, X_knock, _ = regression_pairs(n=800)
+    W = paired(ks.forest_magnitudes)(X, X_knock, X[:, 0] ** 2 + 2 * X[:, 1] * X[:, 2])
+    assert W[:3].min() > np.abs(W[3:]).max()
 
 
 def test_the_order_inside_a_pair_is_random():
@@ -359,16 +409,9 @@ def test_the_order_inside_a_pair_is_random():
     assert abs(W.sum()) < 100  # five standard deviations of a fair coin
 
 
-def test_labels_are_told_from_measurements():
-    assert ks.holds_labels(np.array(["a", "b"]))
-    assert ks.holds_labels(np.array([0.0, 1.0, 2.0]))
-    assert not ks.holds_labels(np.array([0.5, 1.0, 2.0]))
-    assert not ks.holds_labels(np.arange(50))
-
-
 def test_pairs_of_unequal_shape_are_refused():
     with pytest.raises(ValueError, match=r"one shape, got \(5, 3\) and \(5, 2\)"):
-        ks.correlation_difference(np.ones((5, 3)), np.ones((5, 2)), np.ones(5))
+        STATISTICS["correlation"][0](np.ones((5, 3)), np.ones((5, 2)), np.ones(5))
 
 
 @pytest.mark.slow
@@ -400,7 +443,7 @@ def test_sdp_is_as_good_as_knockpy_and_bounds_it(knockpy):
     """knockpy's solver stops about 1% short of the optimum, so the objectives are compared, not each s."""
     corr = toeplitz(30, 0.6)
     theirs = np.diag(knockpy.smatrix.compute_smatrix(corr, method="sdp")).sum()
-    s, bound = ko.sdp_solution(corr)
+    s, bound = sdp.sdp_solution(corr)
     assert theirs <= bound
     assert theirs <= s.sum() + 1e-4 <= 1.02 * theirs
 
@@ -408,7 +451,7 @@ def test_sdp_is_as_good_as_knockpy_and_bounds_it(knockpy):
 def test_knockoffs_agree_with_knockpy_within_monte_carlo_error(knockpy):
     """Both joint covariances estimate the same matrix: entries differ by √(2·2/n) in standard deviation at most."""
     rng, n, corr = np.random.default_rng(0), 50_000, toeplitz(8, 0.6)
-    X, s = gaussian_rows(corr, n, rng), ko.mvr_s(corr)
+    X, s = gaussian_rows(corr, n, rng), mvr.mvr_s(corr)
     theirs = knockpy.knockoffs.GaussianSampler(X, mu=np.zeros(8), Sigma=corr, S=np.diag(s)).sample_knockoffs()
     ours = ko.gaussian_knockoffs(X, corr, s, rng, mean=np.zeros(8))
     difference = np.cov(np.hstack([X, ours]).T) - np.cov(np.hstack([X, theirs]).T)
@@ -426,7 +469,7 @@ def test_lasso_statistics_agree_with_knockpy(knockpy):
 @pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 @pytest.mark.parametrize("classes", [False, True])
 def test_knockpy_runs_on_the_trial_bench(knockpy, classes):
-    from neuralmirror.studies.knockpy_peer import Knockpy
+    from neuralmirror.comparators.knockoffs.knockpy_peer import Knockpy
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 20))

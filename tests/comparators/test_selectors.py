@@ -294,3 +294,19 @@ def test_the_rate_is_kept_with_more_features_than_rows(estimator):
         found.append(power(estimator.support_, truth))
     assert np.mean(proportions) < 0.27
     assert np.mean(found) > 0.4
+
+
+@pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
+@pytest.mark.parametrize("classes", [False, True])
+def test_forest_knockoffs_find_products_that_a_lasso_misses(classes):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 15))
+    y = sum(X[:, 2 * i] * X[:, 2 * i + 1] for i in range(3)) + 0.1 * rng.standard_normal(600)
+    y = (y > 0).astype(int) if classes else y
+    lasso, forest, again = (
+        nm.ModelXKnockoffs(fdr=0.2, statistic=name, random_state=0).fit(X, y) for name in ("lasso", "forest", "forest")
+    )
+    assert (forest.mirror_statistics_[:6] > 0).sum() >= 5
+    assert forest.mirror_statistics_[:6].mean() > 2 * np.abs(forest.mirror_statistics_[6:]).mean()
+    assert lasso.support_[:6].sum() < 6
+    np.testing.assert_array_equal(forest.mirror_statistics_, again.mirror_statistics_)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from neuralmirror.simulation import responses
-from neuralmirror.simulation.designs import DESIGNS, FAMILIES, Simulation
-
-LINKS = [*responses.INDEX, *responses.ADDITIVE]
+from neuralmirror.simulation.designs import Simulation
+from neuralmirror.simulation.features import DESIGNS, MARGINALS
+from neuralmirror.simulation.links import FIXED, LINKS
 
 
 def distance(p):
@@ -65,6 +65,43 @@ def test_heavy_margins_are_t3_with_unit_variance():
     assert np.sin(np.pi / 2 * tau) == pytest.approx(0.5, abs=0.05)
 
 
+def test_blocks_are_equicorrelated_and_independent_of_each_other():
+    x = Simulation("blocks", n=40_000, p=25, k=1, rho=0.7).sample(0)[0]
+    block = np.arange(25) // 10
+    expected = np.where(np.equal.outer(block, block), 0.7, 0.0)
+    np.fill_diagonal(expected, 1)
+    np.testing.assert_allclose(np.cov(x.T), expected, atol=0.03)  # standard errors at most 0.007
+
+
+def test_factors_leave_five_directions_beside_noise_of_variance_049():
+    x = Simulation("factors", n=50_000, p=40, k=1).sample(0)[0]
+    values = np.linalg.eigvalsh(np.cov(x.T))
+    np.testing.assert_allclose(values[:-5], 0.49, rtol=0.1)
+    assert values[-5] > 2
+
+
+def test_lognormal_and_uniform_share_the_copula_of_ar():
+    ar = Simulation("ar", n=60, p=9, k=1, rho=0.8).sample(4)[0]
+    np.testing.assert_allclose(np.log(Simulation("lognormal", n=60, p=9, k=1, rho=0.8).sample(4)[0]), ar)
+    np.testing.assert_allclose(Simulation("uniform", n=60, p=9, k=1, rho=0.8).sample(4)[0], stats.norm.cdf(ar))
+
+
+def test_assorted_columns_have_the_marginals_they_were_dealt():
+    g = np.random.default_rng(0).standard_normal(40_000)
+    normal, lognormal, two, three, heavy = (marginal(g, 0.3) for marginal in MARGINALS)
+    np.testing.assert_array_equal(normal, g)
+    np.testing.assert_allclose(np.log(lognormal), g)
+    assert two.mean() == pytest.approx(0.3, abs=0.015)
+    np.testing.assert_allclose(np.bincount(three.astype(int)) / len(g), [0.49, 0.42, 0.09], atol=0.015)
+    assert stats.kstest(heavy, stats.t(3).cdf).pvalue > 1e-3
+    for column in (lognormal, two, three, heavy):
+        assert (np.diff(column[np.argsort(g)]) >= 0).all()
+    x = Simulation("assorted", n=300, p=200, k=1, rho=0.5).sample(0)[0]
+    kinds = [len(np.unique(column)) for column in x.T]
+    assert 20 < kinds.count(2) < 60
+    assert 20 < kinds.count(3) < 60
+
+
 def test_binary_takes_two_values_with_varying_frequencies():
     x = Simulation("binary", n=4000, p=200, k=1, rho=0.8).sample(0)[0]
     assert set(np.unique(x)) == {0.0, 1.0}
@@ -112,82 +149,6 @@ def test_constant_columns_never_matter():
         Simulation("columns", p=12, k=7, source=source).sample(0)
 
 
-# ---- links ----
-
-
-def naive_signal(link, x, beta):
-    n, k = x.shape
-    s = np.zeros(n)
-    for i in range(n):
-        if link == "squares":
-            s[i] = sum(beta[j] * (x[i, j] ** 2 - 1) for j in range(k))
-        elif link == "products":
-            s[i] = sum(beta[j] * x[i, j] * x[i, j + 1] for j in range(0, k, 2))
-        elif link == "absolute":
-            s[i] = sum(beta[j] * abs(x[i, j]) for j in range(k))
-        elif link == "sine":
-            s[i] = sum(beta[j] * np.sin(2 * x[i, j]) for j in range(k))
-        elif link == "mixed":
-            third = k // 3
-            s[i] = sum(beta[j] * x[i, j] * x[i, j + 1] for j in range(0, third, 2))
-            s[i] += sum(beta[j] * x[i, j] for j in range(third, 2 * third))
-            s[i] += sum(beta[j] * (x[i, j] ** 2 - 1) for j in range(2 * third, k))
-        elif link == "friedman":
-            for b in range(0, k, 5):
-                u = [(np.sum(x[:, b + j] < x[i, b + j]) + 0.5) / n for j in range(5)]
-                value = 10 * np.sin(np.pi * u[0] * u[1]) + 20 * (u[2] - 0.5) ** 2 + 10 * u[3] + 5 * u[4]
-                s[i] += beta[b] * value
-    return s
-
-
-@pytest.mark.parametrize("link", responses.ADDITIVE)
-def test_additive_links_match_the_naive_sums(link):
-    rng = np.random.default_rng(2)
-    x, beta = rng.standard_normal((40, 30)), rng.standard_normal(30)
-    np.testing.assert_allclose(responses.ADDITIVE[link](x, beta), naive_signal(link, x, beta), atol=1e-10)
-
-
-@given(k=st.integers(6, 60))
-def test_every_feature_of_mixed_matters(k):
-    x = np.random.default_rng(k).standard_normal((5, k))
-    moved = x + 1.0
-    base = responses.mixed(x, np.ones(k))
-    for j in range(k):
-        one = np.where(np.arange(k) == j, moved, x)
-        assert not np.allclose(responses.mixed(one, np.ones(k)), base)
-
-
-@pytest.mark.parametrize(
-    ("link", "f"),
-    [("sin", lambda t: t + np.sin(t)), ("cubic", lambda t: 0.5 * t**3), ("quintic", lambda t: 0.1 * t**5)],
-)
-def test_single_index_links_are_functions_of_the_linear_index(link, f):
-    x = np.random.default_rng(0).standard_normal((50, 10))
-    t = responses.draw_signal(np.random.default_rng(1), x, 500, "linear")
-    s = responses.draw_signal(np.random.default_rng(1), x, 500, link)
-    np.testing.assert_allclose(s, f(t), rtol=1e-10)
-    beta, residual, *_ = np.linalg.lstsq(x, t)
-    assert residual < 1e-18
-    assert len(np.unique(beta)) == 10
-
-
-def test_linear_model_follows_the_paper():
-    n, p = 1500, 500  # every feature true, so that 500 coefficients estimate their own spread
-    X, y, _ = Simulation(n=n, p=p, k=p).sample(4)
-    beta, rss, *_ = np.linalg.lstsq(X, y)
-    assert beta.std() == pytest.approx(20 * np.sqrt(np.log(p) / n), rel=0.15)  # standard error 3%
-    assert rss[0] / (n - p) == pytest.approx(1.0, rel=0.25)  # standard error 4.5%
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
-def test_uniform_scores_lie_inside_and_average_half(values):
-    scores = responses.uniform_scores(np.array(values, dtype=float))
-    assert scores.min() > 0
-    assert scores.max() < 1
-    assert scores.mean() == pytest.approx(0.5)
-    np.testing.assert_allclose(scores * len(values) + 0.5, stats.rankdata(values))
-
-
 # ---- responses and whole samples ----
 
 
@@ -224,6 +185,16 @@ def test_heteroscedastic_noise_grows_with_the_signal_and_has_mean_variance_one()
     np.testing.assert_allclose(quarters, [0.4375, 0.8125, 1.1875, 1.5625], rtol=0.1)
 
 
+def test_threshold_gives_the_classes_of_ring_and_xor_without_noise():
+    for link in ("ring", "xor"):
+        X, y, truth = Simulation("uniform", n=1000, p=10, k=2, rho=0.0, link=link, response="threshold").sample(0)
+        centred = X[:, truth] - 0.5
+        r = np.hypot(*centred.T)
+        inside = (r > 0.2) & (r < 0.45) if link == "ring" else (centred > 0).sum(axis=1) == 1
+        assert (y == inside).mean() > 0.9  # ranks stand for the values, so rows near the edges may differ
+        assert 0.4 < y.mean() < 0.6
+
+
 def test_logistic_draws_the_sigmoid():
     y = responses.logistic(np.random.default_rng(0), np.full((40_000, 1), 1.2))
     assert y.mean() == pytest.approx(1 / (1 + np.exp(-1.2)), abs=0.015)
@@ -246,6 +217,8 @@ def test_class_labels_are_integers(response, classes, link):
 @pytest.mark.parametrize("response", responses.RESPONSES)
 @pytest.mark.parametrize("link", LINKS)
 def test_y_depends_on_the_true_features_alone(link, response):
+    if link in FIXED and response == "multinomial":
+        pytest.skip("refused, see the errors below")
     source = np.random.default_rng(0).standard_normal((150, 40))
     sim = Simulation("columns", p=40, k=30, link=link, response=response, h2=0.99, source=source)
     X, y, truth = sim.sample(9)
@@ -262,11 +235,11 @@ def test_y_depends_on_the_true_features_alone(link, response):
 @settings(max_examples=30, deadline=None)
 @given(design=st.sampled_from([*DESIGNS]), link=st.sampled_from(LINKS), seed=st.integers(0, 2**32 - 1))
 def test_shapes_truth_count_and_seeds(design, link, seed):
-    sim = Simulation(design, n=50, p=40, k=10, link=link)
+    sim = Simulation(design, n=50, p=40, k=30, link=link)
     X, y, truth = sim.sample(seed)
     assert (X.shape, y.shape, truth.shape) == ((50, 40), (50,), (40,))
     assert (X.dtype, truth.dtype) == (np.float64, np.bool_)
-    assert truth.sum() == (0 if link == "null" else 10)
+    assert truth.sum() == (0 if link == "null" else 30)
     for again, first in zip(sim.sample(np.random.default_rng(seed)), (X, y, truth), strict=True):
         np.testing.assert_array_equal(again, first)
     assert not np.array_equal(sim.sample(seed + 1)[0], X)
@@ -288,14 +261,6 @@ def test_links_share_X_and_truth_at_equal_seeds():
         np.testing.assert_array_equal(truth, samples[0][2])
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_every_family_gives_variants(name):
-    X, y, truth = replace(FAMILIES[name], n=80, p=50).sample(0)
-    assert X.shape == (80, 50)
-    assert np.isfinite(y).all()
-    assert truth.sum() == FAMILIES[name].k
-
-
 # ---- errors at the edge ----
 
 
@@ -313,6 +278,9 @@ def test_every_family_gives_variants(name):
         ({"rho": 1.0}, "rho must lie in (-1, 1), got 1.0"),
         ({"rho": float("nan")}, "rho must lie in"),
         ({"design": "constant", "p": 101, "rho": -0.5}, "rho must lie in (-0.01, 1), got -0.5"),
+        ({"design": "blocks", "rho": -0.1}, "rho must be at least 0 in blocks, got -0.1"),
+        ({"link": "triple-products", "k": 10}, "multiple of 3 for 'triple-products', got 10; try k=9"),
+        ({"link": "xor", "response": "multinomial"}, "signals of their own, got 'xor'"),
         ({"h2": 0.0}, "h2 must be None or lie in (0, 1), got 0.0"),
         ({"h2": 90}, "h2 must be None or lie in (0, 1), got 90"),
         ({"link": "products", "k": 7}, "multiple of 2 for 'products', got 7; try k=6"),

@@ -20,8 +20,8 @@ from neuralmirror.studies.study import (
     cell_name,
     chosen_methods,
     load_study,
-    rows,
     run_study,
+    scenarios,
     study_names,
 )
 from neuralmirror.studies.tables import TABLES
@@ -116,9 +116,9 @@ def test_published_values_are_read_by_cell_and_column():
     assert load_study("linear").published.best("design=toeplitz p=500") == 0.8
 
 
-def test_cells_of_simulations_are_rows_with_their_labels():
+def test_cells_of_simulations_are_scenarios_with_their_labels():
     study = load_study("sparsity")
-    row = rows(study)[-1]
+    row = scenarios(study)[-1]
     assert (row.name, row.fdr, row.labels) == ("p=2000 k=50", 0.1, {"study": "sparsity", "p": 2000, "k": 50})
     assert (row.simulation.design, row.simulation.link, row.simulation.rho) == ("constant", "cubic", 0.5)
 
@@ -177,8 +177,15 @@ def test_resistance_is_read_from_the_published_files(data):
         read_resistance(data / "hiv_drug_resistance" / "PI_DATA.txt", "XYZ")
 
 
-def test_data_are_found_in_a_folder(data):
-    assert find_data("tomato", data) == data / "tomato_bauchet" / "tomato_bauchet.npz"
+def test_data_are_found_in_a_folder(data, monkeypatch):
+    place = data / "tomato_bauchet" / "tomato_bauchet.npz"
+    assert find_data("tomato", data) == find_data("tomato", place) == place
+    assert find_data("hiv", data) == data / "hiv_drug_resistance" / "PI_DATA.txt"
+    monkeypatch.setenv("NEURALMIRROR_DATA", str(data))
+    assert find_data("tomato", None) == place
+    monkeypatch.delenv("NEURALMIRROR_DATA")
+    with pytest.raises(ValueError, match=r"tomato data are needed.*--data, or set NEURALMIRROR_DATA"):
+        find_data("tomato", None)
 
 
 @pytest.mark.parametrize(("name", "words"), [("tomato", "Bauchet"), ("roc", "Bauchet"), ("hiv", "PI_TSM.txt")])
@@ -279,13 +286,13 @@ def test_constructions_are_resumed_too(tmp_path):
     assert more[:2] == first
 
 
-def test_replicates_are_trained_as_one_batch_where_that_is_faster(tmp_path, monkeypatch):
-    monkeypatch.setattr(NeuralGaussianMirror, "trains_in_batches", lambda self: True)
-    monkeypatch.setattr("neuralmirror.studies.scenarios.run_one", None)  # nothing may be fitted alone
-    study = load_study("histogram", smoke=True)
-    records = run_study(study, tmp_path / "r.jsonl", methods={"default": 3}, device="cpu", smoke=True, show=False)
-    assert [one["seed"] for one in records] == [0, 1, 2]
-    assert all(one["study"] == "histogram" and sum(one["nulls"]) == 8 for one in records)
+def test_all_studies_run_without_those_whose_data_are_missing(tmp_path, monkeypatch, capsys):
+    ran = []
+    monkeypatch.delenv("NEURALMIRROR_DATA", raising=False)
+    monkeypatch.setattr("neuralmirror.cli.reproduce.run_study", lambda study, *args, **more: ran.append(study.name))
+    assert main(["reproduce", "--all", "--smoke", "--records", str(tmp_path), "--pages", str(tmp_path)]) == 0
+    assert set(NAMES) - set(ran) == {"tomato", "roc", "hiv"}
+    assert "tomato is left out" in capsys.readouterr().out
 
 
 def test_an_unknown_study_is_named_with_its_nearest(capsys):

@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
+from neuralmirror.io.tables import DataError
 from neuralmirror.studies.pages import write_page, write_summary
 from neuralmirror.studies.real_data import find_data
 from neuralmirror.studies.records import read_records
 from neuralmirror.studies.scenarios import available_cores
-from neuralmirror.studies.study import chosen_methods, load_study, run_study, study_names
+from neuralmirror.studies.study import Study, chosen_methods, load_study, run_study, study_names
 
-RECORDS = Path("results")
-PAGES = Path("docs/results")
+FOLDER = Path("neuralmirror-results")
 SMOKE = Path("smoke-results")
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Work:
+    """What runs, and where records and pages lie."""
+
+    method: Annotated[list[str] | None, Parameter(name=["--method", "-m"])] = None
+    """Only this method of the study; repeat for several."""
+    replicates: int | None = None
+    """Fits of each method in each cell, instead of the study's own numbers."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    jobs: int | None = None
+    """Processes; one for each core by default."""
+    data: Path | None = None
+    """The measured data of tomato and roc (PLINK, NPZ or CSV) or of hiv (PI_DATA.txt with PI_TSM.txt beside it), or the
+    folder that holds tomato_bauchet and hiv_drug_resistance; also by NEURALMIRROR_DATA."""
+    smoke: bool = False
+    """A tiny version that takes seconds; everything goes to smoke-results."""
+    records: Path | None = None
+    """Folder of the records, a file of JSON lines for each study; neuralmirror-results by default."""
+    pages: Annotated[Path | None, Parameter(name=["--pages", "--page"])] = None
+    """Folder of the pages; neuralmirror-results by default."""
+    quiet: bool = False
+    """No progress bar."""
+
+    def file(self, study: Study) -> Path:
+        """The records of a study."""
+        return (self.records or self._usual) / f"{study.name}.jsonl"
+
+    @property
+    def out(self) -> Path:
+        """The folder of the pages."""
+        return self.pages or self._usual
+
+    @property
+    def _usual(self) -> Path:
+        return SMOKE if self.smoke else FOLDER
+
+
+WORK = Work()
+
+
 def reproduce(
-    *names: str,
-    every: Annotated[bool, Parameter(name="--all")] = False,
-    method: Annotated[list[str] | None, Parameter(name=["--method", "-m"])] = None,
-    replicates: int | None = None,
-    device: str = "auto",
-    jobs: int | None = None,
-    data: Path | None = None,
-    smoke: bool = False,
-    table: bool = False,
-    records: Path | None = None,
-    pages: Path | None = None,
-    quiet: bool = False,
+    *names: str, every: Annotated[bool, Parameter(name="--all")] = False, table: bool = False, work: Work = WORK
 ) -> None:
     """Reproduce a table or figure of the paper: run what its records do not hold yet, then render its page.
 
@@ -42,57 +74,56 @@ def reproduce(
     names
         Studies, such as single-index or tomato.
     every
-        All studies.
-    method
-        Only this method of the study; repeat for several.
-    replicates
-        Fits of each method in each cell, instead of the study's own numbers.
-    device
-        auto, cpu or cuda. On a GPU the replicates of simultaneous mirrors are trained as one batch.
-    jobs
-        Processes on the cores; all of them by default.
-    data
-        The measured data of tomato and roc (PLINK, NPZ or CSV) or of hiv (PI_DATA.txt with PI_TSM.txt beside it), or
-        the folder that holds tomato_bauchet and hiv_drug_resistance.
-    smoke
-        A tiny version that takes seconds; everything goes to smoke-results.
+        All studies; those whose measured data are not given are left out.
     table
         Render the pages from the records without running anything.
-    records
-        Folder of the records, a file of JSON lines for each study.
-    pages
-        Folder of the pages.
-    quiet
-        No progress bar.
     """
     chosen = study_names() if every or (table and not names) else list(names)
     if not chosen:
         _list()
         return
-    folder, out = records or (SMOKE if smoke else RECORDS), pages or (SMOKE if smoke else PAGES)
-    studies = [load_study(name, smoke) for name in chosen]
-    for needed in {study.data for study in studies if study.data and not table}:
-        find_data(needed, data)  # missing data stop a run at its beginning
-    for study in studies:
-        path = folder / f"{study.name}.jsonl"
+    studies = [load_study(name, work.smoke) for name in chosen]
+    for study in studies if table else _with_data(studies, work.data, every):
         if not table:
-            run_study(
-                study,
-                path,
-                methods=chosen_methods(study, method, replicates),
-                device=device,
-                n_jobs=jobs or available_cores(),
-                data=data,
-                smoke=smoke,
-                show=not quiet,
-            )
-        write_page(study, read_records(path), out / f"{study.name}.md")
-        Console().print(f"{out / study.name}.md", highlight=False)
-    everything = [load_study(name, smoke) for name in study_names()]
-    write_summary(everything, {s.name: read_records(folder / f"{s.name}.jsonl") for s in everything}, out / "README.md")
+            _run(study, work)
+        write_page(study, read_records(work.file(study)), work.out / f"{study.name}.md")
+        _say(f"{work.out / study.name}.md")
+    everything = [load_study(name, work.smoke) for name in study_names()]
+    write_summary(everything, {s.name: read_records(work.file(s)) for s in everything}, work.out / "README.md")
+
+
+def _run(study: Study, work: Work) -> None:
+    run_study(
+        study,
+        work.file(study),
+        methods=chosen_methods(study, work.method, work.replicates),
+        device=work.device,
+        n_jobs=work.jobs or available_cores(),
+        data=work.data,
+        smoke=work.smoke,
+        show=not work.quiet,
+    )
+
+
+def _with_data(studies: list[Study], data: Path | None, every: bool) -> list[Study]:
+    """Missing data stop a run at its beginning; of all studies, those without their data are left out with a line."""
+    ready = []
+    for study in studies:
+        try:
+            if study.data is not None:
+                find_data(study.data, data)
+            ready.append(study)
+        except DataError as error:
+            if not every:
+                raise
+            _say(f"{study.name} is left out: {error}")
+    return ready
+
+
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, soft_wrap=True, markup=False)
 
 
 def _list() -> None:
-    console = Console()
     for study in map(load_study, study_names()):
-        console.print(f"{study.name:20} {study.title} ({study.time})", highlight=False)
+        _say(f"{study.name:20} {study.title} ({study.time})")

@@ -1,11 +1,11 @@
-"""`neuralmirror trial`: run the trial bench, and render its table from the records."""
+"""`neuralmirror trial`: run the trial bench or random designs, and render their pages from the records."""
 
 from __future__ import annotations
 
-import ast
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -13,132 +13,145 @@ from rich.table import Table
 
 from neuralmirror import evaluation
 from neuralmirror._internal import checks
-from neuralmirror.comparison import METHODS
-from neuralmirror.mirror.estimator import NeuralGaussianMirror
-from neuralmirror.studies import scenarios
-from neuralmirror.studies.knockpy_peer import installed_peers
+from neuralmirror.evaluation import Maker, Record, Scenario
+from neuralmirror.studies import scenarios as bench
+from neuralmirror.studies.bench_methods import bench_methods
+from neuralmirror.studies.random_designs import random_scenarios
+from neuralmirror.studies.random_page import random_tables, write_random
 from neuralmirror.studies.records import read_records
+from neuralmirror.studies.trial_page import write_trials
+from neuralmirror.summaries import Summary, summarise
 
-RECORDS = Path("results/trials.jsonl")
-PAGE = Path("docs/results/trials.md")
+FOLDER = Path("neuralmirror-results")
+WIDTH = 150  # of the table in a file or a pipe
+Fit = Callable[[Scenario, str, Maker, int], Record]
 
-NEURAL: dict[str, dict[str, Any]] = {  # ways to set the neural mirror, beside the comparators
-    "default": {},
-    "individual": {"scheme": "individual"},
-    "plain-network": {"skip": "none", "n_networks": 1, "shrinkage": 0.8, "adaptive_power": 1.0, "n_mirrors": 1},
-}
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Work:
+    """Which methods run, and where."""
+
+    method: Annotated[tuple[str, ...], Parameter(name=["--method", "--methods", "-m"])] = ("default",)
+    """default, paper, or a method of compare: network, sparse, individual, forest-knockoffs, model-x, knockpy where it
+    is installed, and others; separated by commas, or the option several times."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    jobs: int | None = None
+    """Processes; one for each core by default."""
+    settings: Annotated[tuple[str, ...], Parameter(name="--set")] = ()
+    """A setting of the neural mirror as name=value; the method is then recorded under its name and these settings."""
+    data: Path | None = None
+    """The folder of measured data (tomato_bauchet, hiv_drug_resistance, ...); also by NEURALMIRROR_DATA."""
+    records: Path | None = None
+    """File of JSON lines that is read and appended to; neuralmirror-results/trials.jsonl or random.jsonl by default."""
+    page: Path | None = None
+    """Where --table or --random-table writes; neuralmirror-results/trials.md or random.md by default."""
+    quiet: bool = False
+    """No progress bar."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Drawn:
+    """Designs drawn at random instead of named scenarios."""
+
+    random: int | None = None
+    """How many designs to draw."""
+    seed: int = 1
+    """Fixes all of them: 1 to 99 for development, from 1000 on for publication."""
+    fits: int = 1
+    """Fits of each method on each design."""
+    random_table: bool = False
+    """Write the page of the random designs from the records instead of running anything."""
+
+
+WORK, DRAWN = Work(), Drawn()
 
 
 def trial(
-    *rows: str,
+    *scenarios: str,
     every: Annotated[bool, Parameter(name="--all")] = False,
-    method: Annotated[list[str] | None, Parameter(name=["--method", "-m"])] = None,
     replicates: int = 50,
-    device: str = "auto",
-    jobs: int | None = None,
-    settings: Annotated[list[str] | None, Parameter(name="--set")] = None,
-    records: Path = RECORDS,
-    tomato: Path = scenarios.TOMATO,
     table: bool = False,
-    page: Path = PAGE,
-    quiet: bool = False,
+    work: Work = WORK,
+    drawn: Drawn = DRAWN,
 ) -> None:
     """Run selectors on data with a known truth; print FDR and power with standard errors.
 
+    Fits that the records hold already are not repeated.
+
     Parameters
     ----------
-    rows
+    scenarios
         Names out of scenarios.toml, such as linear-toeplitz-500.
     every
-        All rows.
-    method
-        default, individual, plain-network, paper, a comparator (see compare), or knockpy where it is installed (extra:
-        peers); repeat for several.
+        All scenarios; those on measured columns need --data.
     replicates
-        Fits of each method on each row. Fits that the records hold already are not repeated.
-    device
-        auto, cpu or cuda. On a GPU the replicates of simultaneous mirrors are trained as one batch.
-    jobs
-        Processes on the cores; all of them by default.
-    settings
-        A setting of the neural mirror as name=value; the method is then recorded under its name and these settings.
-    records
-        File of JSON lines that is read and appended to.
-    tomato
-        The tomato genotypes, for the rows on real columns.
+        Fits of each method on each scenario.
     table
-        Write the table of all records to the page instead of running anything.
-    page
-        Where --table writes.
-    quiet
-        No progress bar.
+        Write the page of all records instead of running anything.
     """
-    chosen = scenarios.load_scenarios(None if every or (table and not rows) else rows, tomato)
-    if table:
-        write_page(chosen, records, page)
-        return
-    if not chosen:
-        raise ValueError("no row was named; name some of scenarios.toml, or give --all")
+    if drawn.random_table:
+        path = work.records or FOLDER / "random.jsonl"
+        write_random(_found(path, "neuralmirror trial --random 100"), work.page or FOLDER / "random.md")
+    elif drawn.random is not None:
+        run_random(drawn, work)
+    elif table:
+        path = work.records or FOLDER / "trials.jsonl"
+        write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
+    else:
+        chosen = _chosen(scenarios, every, work.data)
+        _print(summarise(run(chosen, replicates, work, "trials.jsonl")), chosen)
+
+
+def run_random(drawn: Drawn, work: Work) -> None:
+    """Run the designs of a seed and print their tables."""
+    count = checks.check_count("random", drawn.random)
+    chosen = random_scenarios(count, checks.check_count("seed", drawn.seed), work.data)
+    if len(chosen) < count:
+        _say(f"{count - len(chosen)} designs on measured columns are left out: name their folder with --data")
+    _say(random_tables(run(chosen, drawn.fits, work, "random.jsonl", evaluation.run_or_refuse)))
+
+
+def run(chosen: list[Scenario], replicates: int, work: Work, name: str, fit: Fit | None = None) -> list[Record]:
+    """The records of these scenarios and methods, after running what was not there yet."""
     checks.check_count("replicates", replicates)
-    methods = {
-        label: make for name in method or ["default"] for label, make in [_method(name, device, jobs, settings or [])]
-    }
-    done = scenarios.run_trials(
-        chosen, methods, replicates, records, jobs or scenarios.available_cores(), show=not quiet
-    )
-    wanted = [one for one in done if one["method"] in methods and one["row"] in {row.name for row in chosen}]
-    _print(evaluation.summarise(wanted), chosen)
+    methods = bench_methods(work.method, work.device, work.settings)
+    path, jobs = work.records or FOLDER / name, work.jobs or bench.available_cores()
+    done = bench.run_trials(chosen, methods, replicates, path, jobs, not work.quiet, fit)
+    asked = {scenario.name for scenario in chosen}
+    return [one for one in done if one["method"] in methods and one["row"] in asked]
 
 
-def write_page(rows: list[evaluation.Scenario], records: Path, page: Path) -> None:
-    """docs/results/trials.md from the records."""
+def _chosen(names: tuple[str, ...], every: bool, data: Path | None) -> list[Scenario]:
+    if not every and not names:
+        raise ValueError("no scenario was named; name some of scenarios.toml, or give --all")
+    left_out = bench.without_data(data) if every else []
+    if left_out:
+        _say(f"left out, for they need measured columns (name their folder with --data): {', '.join(left_out)}")
+    return bench.load_scenarios(None if every else names, data)
+
+
+def _found(records: Path, command: str) -> list[Record]:
     found = read_records(records)
     if not found:
-        raise ValueError(f"{records} holds no records; run `neuralmirror trial --all` first")
-    order = {row.name: place for place, row in enumerate(rows)}
-    summaries = sorted(evaluation.summarise(found), key=lambda s: (order.get(s.row, len(order)), s.method))
-    page.parent.mkdir(parents=True, exist_ok=True)
-    head = page.read_text().split("<!-- table -->")[0] if page.exists() else "# Trials\n\n"
-    page.write_text(f"{head.rstrip()}\n\n<!-- table -->\n\n{scenarios.as_markdown(summaries, rows)}")
+        raise ValueError(f"{records} holds no records; run `{command}` first, or name the file with --records")
+    return found
 
 
-def _method(name: str, device: str, jobs: int | None, settings: list[str]) -> tuple[str, Any]:
-    """A label for the records, and what makes the selector."""
-    others = METHODS | installed_peers()
-    checks.check_choice("method", name, [*NEURAL, "paper", *others])
-    changes = dict(_setting(text) for text in settings)
-    if name == "paper":
-        return _label(name, changes), partial(NeuralGaussianMirror.paper, device=device, **changes)
-    if name in NEURAL:
-        own: dict[str, Any] = {**NEURAL[name], "device": device, "n_jobs": jobs, **changes}
-        return _label(name, changes), partial(NeuralGaussianMirror, **own)
-    if changes:
-        raise ValueError(f"--set changes the neural mirror, but method {name!r} is another; drop one of them")
-    make: Any = others[name]
-    return name, make
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    name, mark, value = text.partition("=")
-    if not mark:
-        raise ValueError(f"--set takes name=value, got {text!r}")
-    checks.check_choice("--set", name, NeuralGaussianMirror().get_params())
-    try:
-        return name, ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return name, value
-
-
-def _label(name: str, changes: dict[str, Any]) -> str:
-    return " ".join([name, *(f"{key}={value}" for key, value in changes.items())])
-
-
-def _print(summaries: list[evaluation.Summary], rows: list[evaluation.Scenario]) -> None:
-    targets = {row.name: row.target for row in rows}
-    shown = Table("row", "method", "fits", "FDR", "power", "to reach", "nulls won", "seconds")
+def _print(summaries: list[Summary], chosen: list[Scenario]) -> None:
+    targets = {scenario.name: scenario.target for scenario in chosen}
+    shown = Table("scenario", "method", "fits", "FDR", "power", "to reach", "oracle", "nulls won", "seconds")
     for s in summaries:
         fdr, power = f"{s.fdr:.3f} ± {s.fdr_error:.3f}", f"{s.power:.3f} ± {s.power_error:.3f}"
-        target = targets[s.row]
-        cells = (s.row, s.method, str(s.replicates), fdr if s.controlled else f"[red]{fdr}[/red]", power)
-        shown.add_row(*cells, "" if target is None else f"{target:g}", f"{s.balance:.2f}", f"{s.seconds:.1f}")
-    Console().print(shown)
+        target, oracle = targets[s.scenario], "" if s.oracle is None else f"{s.oracle:.3f}"
+        nulls = f"{s.balance:.2f} of {s.expected:.2f}"
+        cells = (s.scenario, s.method, str(s.replicates), fdr if s.controlled else f"[red]{fdr}[/red]", power)
+        shown.add_row(*cells, "" if target is None else f"{target:g}", oracle, nulls, f"{s.seconds:.1f}")
+    console = Console()
+    (console if console.is_terminal else Console(width=WIDTH)).print(shown)

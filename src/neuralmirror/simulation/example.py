@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.simulation.designs import ar
-
-if TYPE_CHECKING:
-    pass
-
+from neuralmirror.simulation.features import ar
 
 SEED = 0
-
-
 N, P = 500, 100
-
-
 LINES, SQUARES, PAIRS = 12, 4, 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib.metadata import version
 
 import numpy as np
@@ -75,16 +75,15 @@ def can_build(method: str, p: int) -> bool:
     return importlib.util.find_spec("knockpy") is not None and p <= KNOCKPY_LARGEST[kind]
 
 
-def timings(row: Scenario, method: str, device: str, seeds: list[int]) -> Iterable[list[Record]]:
-    """One construction after another, so that they do not share the cores."""
+def timing(scenario: Scenario, method: str, device: str, seed: int) -> Record | None:
+    """The seconds of one construction; None where the method cannot do it. Not to be run beside another."""
     device = resolve_device(device) if method.startswith("mirrors") else "cpu"
-    x, _, _ = row.simulation.sample(0)
-    if can_build(method, x.shape[1]):
-        BUILDERS[method](x[:, :20], 0, device)  # first use of the device and of libraries
-        for seed in seeds:
-            x, _, _ = row.simulation.sample(seed)
-            started = time.perf_counter()
-            BUILDERS[method](x, seed, device)
-            seconds = round(time.perf_counter() - started, 4)
-            told = {"row": row.name, "method": method, "seed": seed, "version": version("neuralmirror")}
-            yield [{**row.labels, **told, "device": device, "seconds": seconds}]
+    x, _, _ = scenario.simulation.sample(seed)
+    if not can_build(method, x.shape[1]):
+        return None
+    BUILDERS[method](x[:, :20], 0, device)  # first use of the device and of libraries
+    started = time.perf_counter()
+    BUILDERS[method](x, seed, device)
+    seconds = round(time.perf_counter() - started, 4)
+    fields = {"row": scenario.name, "method": method, "seed": seed, "version": version("neuralmirror")}
+    return {**scenario.labels, **fields, "device": device, "seconds": seconds}

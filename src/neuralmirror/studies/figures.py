@@ -12,12 +12,13 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuralmirror.evaluation import Record, mean_and_error
+from neuralmirror.evaluation import Record
 from neuralmirror.plots import LOST, MARK, QUIET, WON
 from neuralmirror.studies.methods import METHODS
 from neuralmirror.studies.metrics import EDGES, RATES
 from neuralmirror.studies.study import Study, cell_name
 from neuralmirror.studies.tables import Groups, grouped
+from neuralmirror.summaries import mean_and_error
 
 COLOURS = {"S-SNGM": "#2563eb", "SNGM": WON, "S-INGM": "#7c3aed", "DeepPINK": LOST}
 

@@ -50,7 +50,7 @@ def write_below(page: Path, head: str, body: str) -> None:
 
 def _head(study: Study) -> str:
     run = f"neuralmirror reproduce {study.name} --device cuda{' --data FILE' if study.data else ''}"
-    render = f"neuralmirror reproduce {study.name} --table"
+    render = f"neuralmirror reproduce {study.name} --table --records results --pages docs/results"
     source = f"[{study.name}.toml](../../src/neuralmirror/studies/definitions/{study.name}.toml)"
     return (
         f"# {study.title}\n\n{study.place}.\n\n{study.about.strip()}\n\n"

@@ -1,8 +1,12 @@
-"""The measured data of the studies: tomato genotypes, and the resistance of HIV to protease inhibitors."""
+"""The measured data of the studies: genotypes of plants, and the resistance of HIV to protease inhibitors.
+
+They do not travel with the package: `--data` or the environment variable NEURALMIRROR_DATA says where they are.
+"""
 
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,35 +18,49 @@ from numpy.typing import NDArray
 from neuralmirror.io.formats import read_table
 from neuralmirror.io.tables import DataError, widened
 
-FOLDER = Path("../shared/data")
+VARIABLE = "NEURALMIRROR_DATA"  # names the folder of the data where --data does not
 DRUGS = ("APV", "ATV", "IDV", "LPV", "NFV", "RTV", "SQV")
 CODE = re.compile(r"\.|-|[A-Zid]+")  # unknown, as in the consensus, or amino acids (i: inserted, d: deleted)
 LEAST_CARRIERS = 3  # a mutation seen in fewer isolates is left out
 BLOCK = 256  # columns compared at once when pruning
 PLACES = {
     "tomato": (
-        FOLDER / "tomato_bauchet" / "tomato_bauchet.npz",
+        "tomato_bauchet/tomato_bauchet.npz",
         "the genotypes of tomato accessions (Bauchet et al. 2017), for instance data/tomato.RData of "
         "github.com/BioAlgs/GM; store that matrix as CSV, NPZ or PLINK",
     ),
     "hiv": (
-        FOLDER / "hiv_drug_resistance" / "PI_DATA.txt.gz",
+        "hiv_drug_resistance/PI_DATA.txt.gz",
         "PI_DATA.txt and, beside it, the treatment-selected mutations as PI_TSM.txt (Rhee et al. 2006, PNAS; "
         "hivdb.stanford.edu, published analysis genophenoPNAS2006)",
     ),
+    "maize": (
+        "maize282_gapit/maize282.npz",
+        "the genotypes of 282 maize lines (GAPIT's demo data) as X of an NPZ file",
+    ),
+    "sugarbeet": ("sugarbeet_lange/sugarbeet.npz", "the sugar beet genotypes of Lange et al. as X of an NPZ file"),
 }
 
 Floats = NDArray[np.float64]
 
 
+def data_place(given: Path | None) -> Path | None:
+    """The place that was named, or the one that NEURALMIRROR_DATA names, or none."""
+    named = os.environ.get(VARIABLE)
+    return given if given is not None else Path(named) if named else None
+
+
 def find_data(name: str, given: Path | None) -> Path:
-    """The file that was named, or the one in its usual place, or there in the folder named; otherwise how to get it."""
+    """The file of these data, in the folder named or named itself; otherwise how to get it."""
     usual, what = PLACES[name]
-    path = usual if given is None else given
-    if path.is_dir():
-        path = path / usual.relative_to(FOLDER)
+    place = data_place(given)
+    if place is None:
+        raise DataError(f"the {name} data are needed: {what}; name their file or folder with --data, or set {VARIABLE}")
+    path = place / usual if place.is_dir() else place
+    if not path.exists() and path.suffix == ".gz" and path.with_suffix("").exists():
+        return path.with_suffix("")
     if not path.exists() and not path.with_suffix(".bed").exists():
-        raise DataError(f"{path} is not there; get {what}, and name the file with --data")
+        raise DataError(f"{path} is not there; get {what}, and name the file or its folder with --data")
     return path
 
 

@@ -8,33 +8,36 @@ from os import SEEK_END
 from pathlib import Path
 from typing import NamedTuple
 
+from joblib import Parallel, delayed
+
 from neuralmirror._internal.progress import progress
 from neuralmirror.evaluation import Record
 
 
-class Task(NamedTuple):
-    """One method on one row: `run` yields the records of the seeds it is given, in groups of any size."""
+class Job(NamedTuple):
+    """One replicate of one method on one scenario, or None where the method cannot do it."""
 
-    row: str
+    scenario: str
     method: str
-    replicates: int
-    run: Callable[[list[int]], Iterable[list[Record]]]
+    seed: int
+    run: Callable[[], Record | None]
 
 
-def complete(path: Path, tasks: Sequence[Task], title: str, show: bool | None = None) -> list[Record]:
-    """Run what the file of records does not hold yet, append it line by line, and return all records."""
+def complete(
+    path: Path, jobs: Sequence[Job], title: str, n_jobs: int | None = None, show: bool | None = None
+) -> list[Record]:
+    """Run what the file of records does not hold yet, append each line as it comes, and return all records."""
     done = {(r["row"], r["method"], r["seed"]) for r in read_records(path)}
-    with progress(title, sum(task.replicates for task in tasks), show) as tick:
-        for task in tasks:
-            seeds = [seed for seed in range(task.replicates) if (task.row, task.method, seed) not in done]
-            tick(task.replicates - len(seeds))
-            for records in task.run(seeds) if seeds else ():
-                _append(path, records)
-                tick(len(records))
+    waiting = [job for job in jobs if (job.scenario, job.method, job.seed) not in done]
+    with progress(title, len(jobs), show) as tick:
+        tick(len(jobs) - len(waiting))
+        for record in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(job.run)() for job in waiting):
+            append(path, [record] if record is not None else [])
+            tick(1)
     return read_records(path)
 
 
-def _append(path: Path, records: Iterable[Record]) -> None:
+def append(path: Path, records: Iterable[Record]) -> None:
     """Add lines to the file, which need not exist; one cut off by a kill must not swallow the next record."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from neuralmirror.evaluation import Record, mean_and_error
+from neuralmirror.evaluation import Record
 from neuralmirror.studies.study import Study, cell_name
 from neuralmirror.studies.tables import NOTHING, Groups, grouped, held, markdown, measured
+from neuralmirror.summaries import mean_and_error
 
 OURS = ("default", "s-sngm", "s-ingm")  # where the best of our settings is looked for
 
@@ -39,25 +40,31 @@ def verdicts(studies: Sequence[Study], records: Mapping[str, Sequence[Record]]) 
 def _method_lines(study: Study, groups: Groups) -> list[list[str]]:
     lines = []
     for name in study.methods:
-        run = {row: groups[row, name] for row in map(cell_name, study.cells) if (row, name) in groups}
-        judged = [_reached(study, row, fits) for row, fits in run.items() if study.published.best(row) is not None]
+        run = {
+            scenario: groups[scenario, name] for scenario in map(cell_name, study.cells) if (scenario, name) in groups
+        }
+        judged = [
+            _reached(study, scenario, fits)
+            for scenario, fits in run.items()
+            if study.published.best(scenario) is not None
+        ]
         kept = [held(fits, study.fdr) for fits in run.values()]
         lines.append([study.name, name, f"{len(run)} of {len(study.cells)}", _count(kept), _count(judged)])
     return lines
 
 
-def _cell_line(study: Study, groups: Groups, row: str) -> list[str]:
-    fits, best = groups.get((row, "default"), []), study.published.best(row)
+def _cell_line(study: Study, groups: Groups, scenario: str) -> list[str]:
+    fits, best = groups.get((scenario, "default"), []), study.published.best(scenario)
     kept = _mark(held(fits, study.fdr)) if fits else NOTHING
-    reached = _mark(_reached(study, row, fits)) if fits and best is not None else NOTHING
+    reached = _mark(_reached(study, scenario, fits)) if fits and best is not None else NOTHING
     paper = NOTHING if best is None else f"{best:.3f}"
     values = [measured(fits, "fdp"), measured(fits, "power")]
-    return [study.name, row, f"{study.fdr:g}", paper, *values, kept, reached, _best(study, groups, row)]
+    return [study.name, scenario, f"{study.fdr:g}", paper, *values, kept, reached, _best(study, groups, scenario)]
 
 
-def _best(study: Study, groups: Groups, row: str) -> str:
+def _best(study: Study, groups: Groups, scenario: str) -> str:
     """The most powerful of our settings among those that hold the level."""
-    found = {name: groups[row, name] for name in OURS if (row, name) in groups}
+    found = {name: groups[scenario, name] for name in OURS if (scenario, name) in groups}
     powers = {
         name: mean_and_error([fit["power"] for fit in fits])[0] for name, fits in found.items() if held(fits, study.fdr)
     }
@@ -67,8 +74,8 @@ def _best(study: Study, groups: Groups, row: str) -> str:
     return f"{name} {powers[name]:.3f}"
 
 
-def _reached(study: Study, row: str, fits: Sequence[Record]) -> bool:
-    best = study.published.best(row)
+def _reached(study: Study, scenario: str, fits: Sequence[Record]) -> bool:
+    best = study.published.best(scenario)
     return best is not None and mean_and_error([fit["power"] for fit in fits])[0] >= best
 
 
@@ -78,13 +85,15 @@ def _claims(studies: Sequence[Study], records: Mapping[str, Sequence[Record]]) -
     for study in studies:
         key, rivals, claim = CLAIMS.get(study.render, ("", [], ""))
         groups = grouped(records[study.name])
-        for row in map(cell_name, study.cells):
+        for scenario in map(cell_name, study.cells):
             for better, worse in rivals:
-                if (row, better) in groups and (row, worse) in groups:
-                    one, other = (float(np.median([f[key] for f in groups[row, name]])) for name in (better, worse))
+                if (scenario, better) in groups and (scenario, worse) in groups:
+                    one, other = (
+                        float(np.median([f[key] for f in groups[scenario, name]])) for name in (better, worse)
+                    )
                     measured_ = f"{better} {one:.3g}, {worse} {other:.3g}"
                     holds = one >= other if key == "auc" else one <= other
-                    lines.append([study.name, row, claim, measured_, _mark(holds)])
+                    lines.append([study.name, scenario, claim, measured_, _mark(holds)])
     return lines
 
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from neuralmirror._internal import checks
 from neuralmirror.evaluation import Record, Scenario, Source
-from neuralmirror.studies.construction_times import BUILDERS, timings
+from neuralmirror.studies.construction_times import BUILDERS, timing
 from neuralmirror.studies.methods import maker
 from neuralmirror.studies.metrics import MEASURES
 from neuralmirror.studies.real_data import find_data, prune, read_genotypes, read_resistance
-from neuralmirror.studies.records import Task, complete
+from neuralmirror.studies.records import Job, complete
 from neuralmirror.studies.scenarios import run_trials, simulation
 
 Cell = dict[str, Any]
@@ -101,12 +101,12 @@ def _folder() -> Any:
 
 
 def cell_name(cell: Cell) -> str:
-    """design=toeplitz p=500, say: the key of published values, and the row of a record."""
+    """design=toeplitz p=500, say: the key of published values, and the name of a scenario."""
     return " ".join(f"{key}={value}" for key, value in cell.items())
 
 
-def rows(study: Study, data: Path | None = None) -> list[Scenario]:
-    """A row of the trial bench for each cell."""
+def scenarios(study: Study, data: Path | None = None) -> list[Scenario]:
+    """A scenario of the trial bench for each cell."""
     path = find_data(study.data, data) if study.data is not None else None
     measures = tuple(MEASURES[name] for name in study.keep)
     return [
@@ -148,14 +148,15 @@ def run_study(
 ) -> list[Record]:
     """Run what the records at `path` do not hold yet, and return all of them."""
     replicates = study.methods if methods is None else methods
-    cells = rows(study, data)
+    cells = scenarios(study, data)
     if set(replicates) <= set(BUILDERS):
-        tasks = [
-            Task(row.name, name, times, partial(timings, row, name, device))
-            for row in cells
+        jobs = [
+            Job(cell.name, name, seed, partial(timing, cell, name, device, seed))
+            for cell in cells
             for name, times in replicates.items()
+            for seed in range(times)
         ]
-        return complete(path, tasks, study.title, show)
+        return complete(path, jobs, study.title, show=show)  # one after another, so that they do not share the cores
     makers = {name: maker(name, device, smoke) for name in replicates}
     return run_trials(cells, makers, replicates, path, n_jobs, show)
 

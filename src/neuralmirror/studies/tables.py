@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from neuralmirror.evaluation import Record, mean_and_error
+from neuralmirror.evaluation import Record
 from neuralmirror.studies.methods import METHODS
 from neuralmirror.studies.study import Study, cell_name
+from neuralmirror.summaries import mean_and_error
 
-Groups = dict[tuple[str, str], list[Record]]  # by row and method
+Groups = dict[tuple[str, str], list[Record]]  # by scenario and method
 NOTHING = "–"
 
 
 def grouped(records: Iterable[Record]) -> Groups:
-    """The records of each row and method."""
+    """The records of each scenario and method."""
     groups: Groups = defaultdict(list)
     for one in records:
         groups[one["row"], one["method"]].append(one)
@@ -63,9 +64,11 @@ def _score_table(study: Study, groups: Groups, key: str, title: str) -> str:
     head = [*study.grid, *(f"paper: {name}" if paper else name for name, paper in columns)]
     lines = []
     for cell in study.cells:
-        row = cell_name(cell)
+        scenario = cell_name(cell)
         entries = [
-            _printed(study, row, name, key) if paper else _entry(study, groups.get((row, name), []), row, key)
+            _printed(study, scenario, name, key)
+            if paper
+            else _entry(study, groups.get((scenario, name), []), scenario, key)
             for name, paper in columns
         ]
         lines.append([*map(str, cell.values()), *entries])
@@ -81,19 +84,19 @@ def _columns(study: Study) -> list[tuple[str, bool]]:
     return columns + [(name, False) for name in study.methods if (name, False) not in columns]
 
 
-def _printed(study: Study, row: str, column: str, key: str) -> str:
-    value = study.published.value(row, column)
+def _printed(study: Study, scenario: str, column: str, key: str) -> str:
+    value = study.published.value(scenario, column)
     return NOTHING if value is None else f"{value[key == 'power']:.3f}"
 
 
-def _entry(study: Study, fits: Sequence[Record], row: str, key: str) -> str:
+def _entry(study: Study, fits: Sequence[Record], scenario: str, key: str) -> str:
     """With ✗ behind an FDR that is not held, and ✓ behind a power that the paper's neural mirrors do not exceed."""
     text = measured(fits, key)
     if not fits:
         return text
     if key.endswith("fdp"):
         return text if held(fits, study.fdr, key) else f"{text} ✗"
-    best = study.published.best(row) if key == "power" else None
+    best = study.published.best(scenario) if key == "power" else None
     return f"{text} ✓" if best is not None and mean_and_error([fit[key] for fit in fits])[0] >= best else text
 
 
@@ -144,8 +147,8 @@ def times(study: Study, records: Sequence[Record]) -> str:
     return f"### Seconds\n\n{markdown(head, lines)}"
 
 
-def _seconds(groups: Groups, row: str, name: str) -> str:
-    fits = groups.get((row, name), [])
+def _seconds(groups: Groups, scenario: str, name: str) -> str:
+    fits = groups.get((scenario, name), [])
     return f"{np.median([fit['seconds'] for fit in fits]):.2g}" if fits else NOTHING
 
 

@@ -18,9 +18,11 @@ from neuralmirror.comparators.knockoffs.sampling import S_METHODS, fixed_x_knock
 from neuralmirror.comparators.knockoffs.statistics import (
     Array,
     Magnitudes,
+    class_forest_magnitudes,
     correlation_magnitudes,
     difference,
     entry_magnitudes,
+    forest_magnitudes,
     lasso_magnitudes,
     logistic_magnitudes,
     over_columns,
@@ -42,7 +44,10 @@ STATISTICS = {
     "ridge": Statistic(ridge_magnitudes, difference),
     "signed-max": Statistic(entry_magnitudes, signed_max),
     "correlation": Statistic(correlation_magnitudes, difference),
+    "forest": Statistic(forest_magnitudes, difference),
 }
+# Where y holds classes, these models are fitted to them and not to a column for each class.
+OF_CLASSES = {"lasso": logistic_magnitudes, "forest": class_forest_magnitudes}
 # Functions of the Gram matrix and (X, X̃)ᵀy alone, as fixed-X knockoffs require. Cross-validation sees more.
 SUFFICIENT = ("signed-max", "correlation")
 
@@ -63,9 +68,10 @@ class ModelXKnockoffs(ControlledSelector):
         Of the columns of X: estimated, or known.
     method : "mvr", "sdp" or "equicorrelated"
         How far each knockoff is set apart from its feature.
-    statistic : "lasso", "ridge", "signed-max" or "correlation"
+    statistic : "lasso", "ridge", "signed-max", "correlation" or "forest"
         |β_j| − |β̃_j| of a cross-validated lasso on (X, X̃) (logistic for classes) or of ridge regression; who enters
-        the lasso path first, and where; or |cor(X_j, y)| − |cor(X̃_j, y)|.
+        the lasso path first, and where; |cor(X_j, y)| − |cor(X̃_j, y)|; or the difference of the impurity importances
+        in a random forest on (X, X̃), which sees curves and interactions.
     n_repeats : int
         Independent draws of the knockoffs, combined by inclusion rates into one more stable selection.
     task : "auto", "regression" or "classification"
@@ -191,10 +197,10 @@ class FixedXKnockoffs(ControlledSelector):
 def knockoff_statistics(
     statistic: str, x: Array, knockoffs: Array, problem: StandardisedData, transform: str, rng: np.random.Generator
 ) -> Array:
-    """W_j by one of STATISTICS; the lasso is logistic where y holds classes."""
+    """W_j by one of STATISTICS, or its form in OF_CLASSES where y holds classes."""
     magnitudes, compare = STATISTICS[statistic]
-    if statistic == "lasso" and problem.classes:
-        return compare(*pair_magnitudes(x, knockoffs, problem.y, rng, logistic_magnitudes))
+    if statistic in OF_CLASSES and problem.classes:
+        return compare(*pair_magnitudes(x, knockoffs, problem.y, rng, OF_CLASSES[statistic]))
     y = response_columns(problem, transform)
     return compare(*pair_magnitudes(x, knockoffs, y, rng, over_columns(magnitudes)))
 

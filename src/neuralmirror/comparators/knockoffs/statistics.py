@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, LogisticRegressionCV, RidgeCV, lars_path
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.multiclass import type_of_target
 from threadpoolctl import threadpool_limits
 
 from neuralmirror._internal.standardised import standardised
@@ -16,35 +16,8 @@ Array = NDArray[np.float64]
 Magnitudes = Callable[[Array, NDArray[Any], np.random.Generator], Array]
 
 FOLDS = 5
-MOST_CLASSES = 10
-
-
-def correlation_difference(X: Array, X_knock: Array, y: Array) -> Array:
-    """W_j = |cor(X_j, y)| − |cor(X̃_j, y)|."""
-    original, knockoff = pair_magnitudes(X, X_knock, y, np.random.default_rng(0), correlation_magnitudes)
-    return original - knockoff
-
-
-def lasso_coefficient_difference(
-    X: Array,
-    X_knock: Array,
-    y: NDArray[Any],
-    rng: np.random.Generator,
-    magnitudes: Magnitudes | None = None,
-) -> Array:
-    """W_j = |β_j| − |β̃_j| of a lasso on (X, X̃), λ by cross-validation; logistic where `holds_labels(y)`.
-
-    For fixed-X knockoffs use `lasso_signed_max`: cross-validation looks at more than (X, X̃)ᵀy.
-    """
-    if magnitudes is None:
-        magnitudes = logistic_magnitudes if holds_labels(y) else lasso_magnitudes
-    original, knockoff = pair_magnitudes(X, X_knock, y, rng, magnitudes)
-    return original - knockoff
-
-
-def lasso_signed_max(X: Array, X_knock: Array, y: Array, rng: np.random.Generator) -> Array:
-    """W_j = max(λ_j, λ̃_j) · sign(λ_j − λ̃_j), λ the penalty at which a column enters the lasso path."""
-    return signed_max(*pair_magnitudes(X, X_knock, y, rng, entry_magnitudes))
+# A third of the columns at each node, since most are irrelevant, and leaves of five rows, which are faster to reach.
+FOREST: dict[str, Any] = {"n_estimators": 200, "max_features": 1 / 3, "min_samples_leaf": 5, "n_jobs": 1}
 
 
 def difference(original: Array, knockoff: Array) -> Array:
@@ -146,9 +119,18 @@ def entry_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -
     return np.where(inside.any(axis=1), penalties[before], 0.0)
 
 
-def holds_labels(y: NDArray[Any]) -> bool:
-    """Whether y names classes: text, booleans, or at most ten different whole numbers."""
-    return type_of_target(y) in {"binary", "multiclass"} and len(np.unique(y)) <= MOST_CLASSES
+def forest_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
+    """The impurity importances of a random forest for numbers: they see curves and interactions of any form."""
+    return _importances(RandomForestRegressor(**FOREST, random_state=_seed(rng)), design, y)
+
+
+def class_forest_magnitudes(design: Array, y: NDArray[Any], rng: np.random.Generator) -> Array:
+    """The impurity importances of a random forest for classes."""
+    return _importances(RandomForestClassifier(**FOREST, random_state=_seed(rng)), design, y)
+
+
+def _importances(forest: Any, design: Array, y: NDArray[Any]) -> Array:
+    return np.asarray(forest.fit(design, y).feature_importances_, dtype=np.float64)
 
 
 def _seed(rng: np.random.Generator) -> int:

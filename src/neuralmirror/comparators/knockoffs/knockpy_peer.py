@@ -1,8 +1,7 @@
-"""Other packages under the same interface, for the trial bench alone (extra: peers)."""
+"""knockpy under the same interface, where it is installed (extra: peers)."""
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, Self
 
 import numpy as np
@@ -43,8 +42,3 @@ class Knockpy(ControlledSelector):
         finally:
             np.random.set_state(state)
         return self._conclude(np.asarray(knockoffs.W, dtype=float)[None])
-
-
-def installed_peers() -> dict[str, Any]:
-    """What can be run here, by the name that the trial bench gives it."""
-    return {"knockpy": Knockpy} if importlib.util.find_spec("knockpy") else {}
