@@ -61,6 +61,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         aside = checks.column_positions(covariates, names, "covariates")
         self._sort(X, names, aside)
         n_classes = len(self.classes_) if task == "classification" else 0
+        self._y_spread = 1.0 if n_classes else float(y.std())
         x = standardised(X[:, self._columns.usable])
         return StandardisedData(x, y.astype(float), standardised(X[:, aside]), n_classes)
 
@@ -70,7 +71,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         usable = np.setdiff1d(columns.usable, aside)
         self._columns = Columns(usable, columns.constant, columns.copies)
         self._leaders = np.arange(X.shape[1])  # the feature that stands for each feature's group: itself
-        self._sd = X.std(axis=0)
+        self._sd, self._means = X.std(axis=0), X.mean(axis=0)
         self.constant_features_ = np.array([names[j] for j in columns.constant], dtype=object)
         self.duplicate_features_ = {names[j]: names[first] for j, first in columns.copies.items()}
         if len(columns.constant):

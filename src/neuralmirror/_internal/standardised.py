@@ -1,4 +1,4 @@
-"""A selection problem as numbers: standardised features, covariates, and a response ready to be predicted."""
+"""The data of a selection as numbers: standardised features, covariates, and a response ready to be predicted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -19,17 +21,22 @@ class StandardisedData:
     y: Floats  # (n,)
     covariates: Floats  # (n, c)
     classes: int = 0  # 0: regression
-    unexplained: float = 1.0  # share of the response's variance that a sparse fit of X is known to leave
-    n_mirrors: int = 1  # K, noises per feature
+    group_of_column: Indices | None = None  # (p,): columns of one number are one feature; None: each its own
 
-    def rows(self, index: NDArray[np.intp]) -> StandardisedData:
-        """The same problem on some of its rows, standardised anew."""
+    @property
+    def group(self) -> Indices:
+        """The feature of each column, 0, 1, ... in order."""
+        return np.arange(self.x.shape[1]) if self.group_of_column is None else self.group_of_column
+
+    def rows(self, index: Indices) -> StandardisedData:
+        """Some of the rows, standardised anew."""
         x, covariates = standardised(self.x[index]), standardised(self.covariates[index])
         return replace(self, x=x, y=self.y[index], covariates=covariates)
 
-    def columns(self, index: NDArray[np.intp]) -> StandardisedData:
-        """The same problem with some of its features."""
-        return replace(self, x=self.x[:, index])
+    def columns(self, index: Indices) -> StandardisedData:
+        """Some of the columns."""
+        group = None if self.group_of_column is None else np.unique(self.group[index], return_inverse=True)[1]
+        return replace(self, x=self.x[:, index], group_of_column=group)
 
     def codes(self) -> Floats:
         """The response as columns (n, q): itself, 0/1 for two classes, one-hot for more."""
@@ -45,11 +52,11 @@ def standardised(values: Floats) -> Floats:
 
 def rank_normal(y: Floats) -> Floats:
     """Rank-inverse-normal scores of y. A feature that y does not depend on stays so under any transform of y."""
-    return standardised(norm.ppf((rankdata(y) - 0.5) / len(y)))
+    return standardised(ndtri((rankdata(y) - 0.5) / len(y)))
 
 
-def response_columns(problem: StandardisedData, transform: str = "standard") -> Floats:
+def response_columns(data: StandardisedData, transform: str = "standard") -> Floats:
     """The response of a linear method, standardised (n, q): numbers, or their rank-normal scores, or class codes."""
-    if problem.classes or transform == "standard":
-        return standardised(problem.codes())
-    return rank_normal(problem.y)[:, None]
+    if data.classes or transform == "standard":
+        return standardised(data.codes())
+    return rank_normal(data.y)[:, None]

@@ -19,7 +19,7 @@ from neuralmirror._internal.standardised import StandardisedData, response_colum
 from neuralmirror.base import ControlledSelector
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, gaussian_knockoffs, knockoff_s
 from neuralmirror.comparators.knockoffs.selectors import column_covariance
-from neuralmirror.mirror.configuration import resolve_device
+from neuralmirror._internal.device import resolve_device
 
 Floats = NDArray[np.float64]
 

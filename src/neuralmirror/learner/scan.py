@@ -20,11 +20,12 @@ from neuralmirror.learner.inputs import Inputs
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-FUNCTIONS = 3  # of each direction in the scan of pairs: its line, an even wave and an odd one
+FUNCTIONS = 3  # waves of each direction in the scan of pairs
 MOST_PAIRS = 100
 MOST_TRIPLES = 60
 PAIR_WORK = 2e12  # floating-point operations that the scan of pairs may take
-TRIPLE_WORK = 1e11
+TRIPLE_WORK = 5e10
+TRIPLE_ROWS = 1500  # a product of three that matters stands out among fewer rows than there may be
 CHUNK = 2**28  # bytes of intermediate values
 
 
@@ -74,17 +75,17 @@ def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device:
 
 def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -> Indices:
     """Triples of features (t, 3) of which some product of three directions stands out, where there are few enough."""
-    seen, each, p = inputs.n_seen, inputs.n_directions, inputs.n_features
+    seen, each, p = min(inputs.n_seen, TRIPLE_ROWS), inputs.n_directions, inputs.n_features
     if p < 3 or 2 * seen * (p * each) ** 3 / 3 > TRIPLE_WORK:
         return np.zeros((0, 3), dtype=np.intp)
-    lines = torch.from_numpy(_functions(inputs, np.arange(p))[0]).to(device)  # (p(K+1), n)
+    lines = torch.from_numpy(_functions(inputs, np.arange(p))[0, :, :seen]).to(device)  # (p(K+1), n)
     rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
     cut = float(norm.isf(0.5 / max(1.0, (p * each) ** 3 / 6)))
     best: dict[tuple[int, int, int], float] = {}
     for first in range(p - 2):
         others = lines[(first + 1) * each :]
         for direction in lines[first * each : (first + 1) * each]:
-            z = _triple_products(others * direction, others, rest)
+            z = _products(others * direction, others, rest)
             z = z.unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3)).triu(1)
             for second, third in (z > cut).nonzero().tolist():
                 key = (first, first + 1 + second, first + 1 + third)
@@ -94,32 +95,27 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -
 
 
 def _functions(inputs: Inputs, chosen: Indices) -> NDArray[np.float32]:
-    """The line, an even and an odd wave of every direction, (3, p(K+1), n seen); of a group its first columns."""
-    seen = inputs.n_seen
-    values = np.zeros((FUNCTIONS, len(chosen), inputs.n_directions, seen), dtype=np.float32)
-    first = inputs.first_column[chosen]
-    values[0] = inputs.directions[first, :, :seen]
+    """The first three waves of every direction, (3, p(K+1), n seen): about a line, a square and a cubic, but bounded.
+
+    Of a group its first columns.
+    """
+    seen, each = inputs.n_seen, inputs.n_directions
+    values = np.zeros((FUNCTIONS, len(chosen), each, seen), dtype=np.float32)
     plain = inputs.single[chosen]
     if plain.any():
-        waves = embedding.waves(inputs.scores[first[plain]], FUNCTIONS)[..., :seen]  # (p, K+1, 3, n)
-        values[1:, plain] = np.moveaxis(waves[:, :, 1:], 2, 0)
+        waves = embedding.waves(inputs.scores[inputs.first_column[chosen[plain]]], FUNCTIONS)[..., :seen]
+        values[:, plain] = np.moveaxis(waves, 2, 0)  # from (p, K+1, 3, n)
     for place in np.flatnonzero(~plain):
-        block = inputs.block(chosen[place])[:, 1:FUNCTIONS, :seen]  # (K+1, ≤2, n)
-        values[1 : 1 + block.shape[1], place] = block.swapaxes(0, 1)
+        block = inputs.block(chosen[place])[:, :FUNCTIONS, :seen]  # (K+1, ≤3, n)
+        values[: block.shape[1], place] = block.swapaxes(0, 1)
     return values.reshape(FUNCTIONS, -1, seen)
 
 
 def _products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:
-    """√n |corr| of the products of all rows of left and right with the residual, the largest over outputs."""
-    size = (left.square() @ right.square().mT).clamp(min=1e-6).sqrt()
-    best = torch.zeros_like(size)
-    for r in rest:
-        best = torch.maximum(best, ((left * r) @ right.mT).abs_() / size)
-    return best
+    """√n |mean(a b r)| of all rows a of left and b of right, the largest over outputs r.
 
-
-def _triple_products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:
-    """√n |mean| of the same with standardised rows, whose products of three are of variance 1 where independent."""
+    Rows are standardised, so that products of independent ones have variance 1.
+    """
     best = ((left * rest[0]) @ right.mT).abs_()
     for r in rest[1:]:
         best = torch.maximum(best, ((left * r) @ right.mT).abs_())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,18 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ROUNDS = 3  # of scans
-CHAINS = 2
-BURN_IN, SWEEPS = 150, 500  # of the last chains
-SCAN_BURN_IN, SCAN_SWEEPS = 60, 160  # of the chain before each scan
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
+
+
+class Effort(NamedTuple):
+    """How many chains, of how many sweeps, of which the first are not counted."""
+
+    chains: int
+    burn_in: int
+    sweeps: int
+
+
+FULL, QUICK = Effort(2, 150, 500), Effort(1, 60, 180)
 
 
 @dataclass(frozen=True)
@@ -102,11 +111,18 @@ class SparseFit:
 
 
 def fit_sparse(
-    inputs: Inputs, response: Response, seed: int, *, scans: bool = True, device: str = "cpu", n_jobs: int = 1
+    inputs: Inputs,
+    response: Response,
+    seed: int,
+    *,
+    scans: bool = True,
+    effort: Effort = FULL,
+    device: str = "cpu",
+    n_jobs: int = 1,
 ) -> SparseFit:
     """Sample lines, scan what they leave, and sample again with what was found."""
     structure = Structure.of_lines()
-    fit = _sampled(inputs, response, structure, seed, n_jobs, last=not scans)
+    fit = _sampled(inputs, response, structure, seed, n_jobs, QUICK if scans else effort)
     for number in range(ROUNDS if scans else 0):
         found = structure.joined(_scan(inputs, fit, device, triples=False))
         if found.size() == structure.size():
@@ -114,8 +130,8 @@ def fit_sparse(
         if found.size() == structure.size():
             break
         structure = found
-        fit = _sampled(inputs, response, structure, seed + number + 1, n_jobs, last=False)
-    return _sampled(inputs, response, fit.in_use(), seed, n_jobs, last=True) if scans else fit
+        fit = _sampled(inputs, response, structure, seed + number + 1, n_jobs, QUICK)
+    return _sampled(inputs, response, fit.in_use(), seed, n_jobs, effort) if scans else fit
 
 
 def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structure:
@@ -129,15 +145,14 @@ def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structu
 
 
 def _sampled(
-    inputs: Inputs, response: Response, structure: Structure, seed: int, n_jobs: int, last: bool
+    inputs: Inputs, response: Response, structure: Structure, seed: int, n_jobs: int, effort: Effort
 ) -> SparseFit:
     """The mean of several chains over all terms of a structure."""
     every = terms.assemble(build_terms(inputs, structure), inputs.n_features, inputs.n_seen)
-    sweeps, burn_in, chains = (SWEEPS, BURN_IN, CHAINS) if last else (SCAN_SWEEPS, SCAN_BURN_IN, 1)
     values, classes = response.values, response.classes
-    with ThreadPoolExecutor(max(1, min(n_jobs, chains))) as pool:
-        seeds = [seed * 1009 + number for number in range(chains)]
-        run = pool.map(lambda s: sample(every, values, classes, s, sweeps, burn_in, inputs.n_seen), seeds)
+    with ThreadPoolExecutor(max(1, min(n_jobs, effort.chains))) as pool:
+        seeds = [seed * 1009 + number for number in range(effort.chains)]
+        run = pool.map(lambda s: sample(every, values, classes, s, effort.sweeps, effort.burn_in, inputs.n_seen), seeds)
     chain = Chain.mean(list(run))
     return SparseFit(every, chain, structure, (inputs.n_features, inputs.n_directions))
 
@@ -149,8 +164,8 @@ def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
     return [
         terms.covariate_term(inputs.covariates, n, inputs.n_seen),
         *(main_term(inputs, feature, feature in curved) for feature in range(inputs.n_features)),
-        *(pair_term(inputs, *pair) for pair in structure.pairs.tolist()),
-        *(triple_term(inputs, *triple) for triple in structure.triples.tolist()),
+        *(pair_term([inputs] * 2, *pair) for pair in structure.pairs.tolist()),
+        *(triple_term([inputs] * 3, *triple) for triple in structure.triples.tolist()),
     ]
 
 
@@ -166,22 +181,23 @@ def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
     return options
 
 
-def pair_term(inputs: Inputs, first: int, second: int) -> list[Option]:
-    """The product and the surface of each of the (K+1)² pairs of directions."""
-    places = [((first, k), (second, m)) for k in range(inputs.n_directions) for m in range(inputs.n_directions)]
-    products = _outer(inputs.block(first)[:, :1], inputs.block(second)[:, :1], inputs.n_seen)
-    waves = [inputs.waves(feature, SMOOTH_WAVES) for feature in (first, second)]
-    surfaces = terms.orthogonal(_outer(*waves, inputs.n_seen), inputs.n_seen)
+def pair_term(sources: list[Inputs], first: int, second: int) -> list[Option]:
+    """The product and the surface of each pair of directions; each feature's directions come from its source."""
+    one, two = sources
+    places = [((first, k), (second, m)) for k in range(one.n_directions) for m in range(two.n_directions)]
+    products = _outer(one.block(first)[:, :1], two.block(second)[:, :1], one.n_seen)
+    waves = one.waves(first, SMOOTH_WAVES), two.waves(second, SMOOTH_WAVES)
+    surfaces = terms.orthogonal(_outer(*waves, one.n_seen), one.n_seen)
     lines = [Option(PRODUCT, columns, place) for columns, place in zip(products, places, strict=True)]
     return lines + [Option(SURFACE, columns, place) for columns, place in zip(surfaces, places, strict=True)]
 
 
-def triple_term(inputs: Inputs, first: int, second: int, third: int) -> list[Option]:
-    """The product of each of the (K+1)³ triples of directions."""
-    each = range(inputs.n_directions)
-    places = [((first, k), (second, m), (third, o)) for k in each for m in each for o in each]
-    pair = _outer(inputs.block(first)[:, :1], inputs.block(second)[:, :1], inputs.n_seen)
-    products = _outer(pair, inputs.block(third)[:, :1], inputs.n_seen)
+def triple_term(sources: list[Inputs], first: int, second: int, third: int) -> list[Option]:
+    """The product of each triple of directions; each feature's directions come from its source."""
+    one, two, three = (range(source.n_directions) for source in sources)
+    places = [((first, k), (second, m), (third, o)) for k in one for m in two for o in three]
+    lines = [source.block(j)[:, :1] for source, j in zip(sources, (first, second, third), strict=True)]
+    products = _outer(_outer(*lines[:2], sources[0].n_seen), lines[2], sources[0].n_seen)
     return [Option(TRIPLE, columns, place) for columns, place in zip(products, places, strict=True)]
 
 

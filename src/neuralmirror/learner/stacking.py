@@ -1,144 +1,202 @@
-"""How much of the perceptrons to believe, by what one of them predicts on rows it has not seen.
+"""The learner as a whole: a sparse part, a network for what it leaves, and how much each counts on unseen rows.
 
-A first network, the judge, holds out a quarter of the rows. The belief is the share β of its perceptron that predicts
-these rows best beside the sparse part, and the fitted function is
+    f = w_s · sparse + w_n · network
 
-    f(x) = skip(x) + β · mean of perceptrons trained on all rows,        β = argmin over [0, 1] of the held-out loss
-
-Where the truth is sparse and additive the judge predicts nothing, β is zero, and nothing is lost to the noise of a
-perceptron. Only losses are looked at, and in them all directions of a feature play the same part.
+Both are fitted on half of the rows and predict the other half, which neither has seen; the weights are the
+least-squares slopes there, shrunk towards zero by what chance alone would give (James and Stein, 1961). A network
+that does not help on the first half is dropped at once, so a truth without a use for it costs little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from scipy.special import softmax
+from scipy.stats import norm
 
-from neuralmirror.learner.networks import Networks
-from neuralmirror.learner.training import Inputs, Loss, perceptron_values, skip_values
+from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.network import Network
+from neuralmirror.learner.perceptron import NetworkFit, fit_network
+from neuralmirror.learner.sparse import QUICK, Response, SparseFit, fit_sparse
+from neuralmirror.learner.terms import COVARIATE, PARTS
 
 Floats = NDArray[np.float64]
-Starts = Callable[[NDArray[np.intp], int], Networks]  # problems and the number of a network to fresh networks
-Fit = Callable[[Networks, Inputs, Tensor | None, Tensor | None], tuple[Networks, Tensor]]  # see train
+Indices = NDArray[np.intp]
 
-BELIEFS = torch.linspace(0, 1, 21)
-LEAST_BELIEF = 1e-3  # always believed: enough to rank features on which the sparse part is silent
-EVIDENCE = 2.0  # standard errors by which a judge must predict unseen rows to be believed
-PARTS = 4  # one part of the rows in so many is held out from the judge
+LEARNERS = ("auto", "sparse", "network")
 
 
 @dataclass(frozen=True)
-class Ensemble:
-    """The believed perceptrons of some problems, as one network for each, and how much they were shrunk."""
+class Engine:
+    """Where and how the learners run."""
 
-    problems: NDArray[np.intp]
-    networks: Networks
-    beliefs: Floats
-    shrinkage: float
+    learner: str = "auto"
+    network: Network = field(default_factory=Network)
+    device: str = "cpu"
+    n_jobs: int = 1
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What a judge's perceptron is worth on unseen rows: the best share, the fall of the loss, its standard error."""
+class LearnerFit:
+    """Strengths of all directions, the parts they come from, and what each part is worth on unseen rows."""
 
-    belief: Floats
-    gain: Floats
-    error: Floats
+    strengths: Floats  # (p, K+1)
+    weights: dict[str, float]
+    explained: dict[str, float]  # share of the outcome's variance on rows that nothing fitted has seen
+    sparse: SparseFit | None
 
 
-def fit_ensembles(
-    starts: Starts,
-    fit: Fit,
-    shrinkages: Sequence[float],
-    inputs: Inputs,
-    targets: Tensor,
-    loss: Loss,
-    members: int,
-    rng: np.random.Generator,
-    judged: bool = True,
-) -> tuple[list[Ensemble], Tensor]:
-    """The believed perceptrons of every problem, and the loss curves of the judges.
+def learn(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
+    """Fit the parts that `engine.learner` names and weigh them."""
+    if engine.learner == "network":
+        return _network_alone(inputs, response, engine, seed)
+    sparse = fit_sparse(inputs, response, seed, device=engine.device, n_jobs=engine.n_jobs)
+    unseen = predict_unseen(inputs, response, engine, seed)
+    weights = {"sparse": unseen.weight_of_sparse(), "network": unseen.weight_of_network()}
+    strengths = weights["sparse"] * sparse.strengths()
+    if weights["network"] > 0:
+        fit, chosen = residual_network(inputs, sparse, engine, seed)
+        own = fit.strengths().reshape(len(chosen), -1) * _size(sparse.chain.residual)
+        strengths[chosen] += weights["network"] * own
+    if engine.learner == "sparse":
+        del weights["network"]
+    return LearnerFit(strengths, weights, unseen.explained(weights), sparse)
 
-    Every shrinkage sends a judge; the best one's is taken, and where it has learned something, `members` networks are
-    trained with it on all rows. Without judges one network is fitted with the first and believed.
+
+def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
+    """Networks and nothing else; the share explained is that of a network trained on half of the rows."""
+    targets = codes(response)
+    fit = fit_network(inputs, targets, response.classes, engine.network, seed, engine.device)
+    strengths = fit.strengths().reshape(inputs.n_features, -1)
+    order, half = _halves(inputs, seed)[0]
+    trial = fit_network(inputs.rows(order, half), targets[order], response.classes, engine.network, seed, engine.device)
+    shares = _probabilities(trial.fitted(), response.classes, logits=True)[half:]
+    share = _explained(targets[order][half:], shares, targets.mean(axis=0))
+    return LearnerFit(strengths, {"network": 1.0}, {"network": share}, None)
+
+
+def residual_network(inputs: Inputs, sparse: SparseFit, engine: Engine, seed: int) -> tuple[NetworkFit, Indices]:
+    """A network for what the sparse part leaves, on the features that part finds most plausible.
+
+    It sees all directions of twice as many features as the sparse part expects to be active, and ten more. Its outputs
+    are in standard deviations of the residual.
     """
-    problems = np.arange(len(targets))
-    if not judged:
-        networks, curve = fit(starts(problems, 0), inputs, None, None)
-        return [Ensemble(problems, networks, np.ones(len(problems)), shrinkages[0])], curve
-    kept = part_kept(targets, rng)
-    judges, curves = train_judges(starts, fit, shrinkages, inputs, problems, kept)
-    judgements = [judge(networks, inputs, targets, loss, kept) for networks in judges]
-    best = np.argmax([judgement.gain for judgement in judgements], axis=0)  # (problems,)
-    ensembles = []
-    for number, (judgement, shrinkage) in enumerate(zip(judgements, shrinkages, strict=True)):
-        learned = judgement.gain > EVIDENCE * judgement.error
-        alone, more = problems[(best == number) & ~learned], problems[(best == number) & learned]
-        if len(alone):
-            networks = judges[number].select(torch.from_numpy(alone))
-            nothing = np.zeros(len(alone))
-            ensembles.append(Ensemble(alone, scaled(networks, nothing + LEAST_BELIEF), nothing, shrinkage))
-        if len(more):
-            networks = train_members(starts, fit, shrinkage, inputs, more, members)
-            belief = judgement.belief[more]
-            ensembles.append(Ensemble(more, scaled(networks, belief), belief, shrinkage))
-    return ensembles, torch.stack([curves[number][i] for i, number in enumerate(best)])
+    count = min(inputs.n_features, int(np.ceil(2 * sparse.expected_active())) + 10)
+    chosen = np.sort(np.argsort(-sparse.strengths().max(axis=1), kind="stable")[:count])
+    targets = sparse.chain.residual / _size(sparse.chain.residual[: inputs.n_seen])
+    return fit_network(inputs.features(chosen), targets, 0, engine.network, seed, engine.device), chosen
 
 
-def part_kept(targets: Tensor, rng: np.random.Generator) -> Tensor:
-    """Row weights (n,): 0 on the part held out from the judge, 1 elsewhere."""
-    part = torch.from_numpy(rng.permutation(targets.shape[1]) % PARTS)
-    return (part != 0).to(targets)
+@dataclass(frozen=True)
+class Unseen:
+    """Predictions of rows that nothing fitted has seen, and what was to be predicted: codes (n, q)."""
+
+    targets: Floats
+    base: Floats  # (q,): the mean
+    parts: dict[str, Floats]  # lines, curves, interactions, network: (n, q) each, on the scale of the fit
+    residual: Floats  # (n, q): what the sparse part leaves
+    classes: int
+
+    @property
+    def sparse(self) -> Floats:
+        """What the sparse part predicts."""
+        return np.asarray(sum(self.parts[name] for name in ("covariates", *PARTS)))
+
+    def weight_of_sparse(self) -> float:
+        """The slope of the outcome on the sparse part's prediction."""
+        goal = self.residual + self.sparse
+        return shrunken_slope(goal, self.sparse - self.parts["covariates"]) or 1.0
+
+    def weight_of_network(self) -> float:
+        """The slope of what the sparse part leaves on the network's prediction."""
+        return shrunken_slope(self.residual, self.parts["network"]) if "network" in self.parts else 0.0
+
+    def explained(self, weights: dict[str, float]) -> dict[str, float]:
+        """The share of the outcome that each part adds to those before it."""
+        total, before, shares = self.parts["covariates"], 0.0, {}
+        for name in (*PARTS, "network"):
+            if name in self.parts:
+                total = total + self.parts[name] * (weights.get("network", 0.0) if name == "network" else 1.0)
+                now = _explained(self.targets, _probabilities(total, self.classes), self.base)
+                shares[name], before = now - before, now
+        return shares
 
 
-def judge(networks: Networks, inputs: Inputs, targets: Tensor, loss: Loss, kept: Tensor) -> Judgement:
-    """The share of each perceptron that predicts the rows held out best, and by how much."""
-    losses = losses_by_belief(networks, inputs, targets, loss)[:, :, kept == 0]  # (m, β, rows)
-    best = losses.mean(dim=2).argmin(dim=1)
-    gains = (losses[:, 0] - losses[torch.arange(len(best)), best]).double().cpu().numpy()  # (m, rows)
-    beliefs = BELIEFS[best.cpu()].double().numpy()
-    return Judgement(beliefs, gains.mean(axis=1), gains.std(axis=1) / np.sqrt(gains.shape[1]))
+def predict_unseen(inputs: Inputs, response: Response, engine: Engine, seed: int) -> Unseen:
+    """Fit on each half of the rows, predict the other."""
+    halves = []
+    network = engine.learner == "auto"
+    for number, (order, half) in enumerate(_halves(inputs, seed)):
+        seen, goal = inputs.rows(order, half), response.rows(order)
+        sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device)
+        parts = {"covariates": sparse.part((COVARIATE,)), **{name: sparse.part(kinds) for name, kinds in PARTS.items()}}
+        if network:
+            fit, _ = residual_network(seen, sparse, engine, seed + number)
+            parts["network"] = fit.fitted() * _size(sparse.chain.residual[:half])
+        total = np.asarray(sum(parts[name] for name in ("covariates", *PARTS)))
+        values = codes(goal)
+        residual = values - total if not goal.classes else values - _probabilities(total, goal.classes)
+        halves.append(
+            Unseen(values[half:], values[:half].mean(axis=0), _from(parts, half), residual[half:], goal.classes)
+        )
+        if network and halves[0].weight_of_network() == 0:
+            network = False
+            halves[0].parts.pop("network")
+    first, second = halves
+    joined = {name: np.concatenate([first.parts[name], second.parts[name]]) for name in first.parts}
+    return Unseen(
+        np.concatenate([first.targets, second.targets]),
+        (first.base + second.base) / 2,
+        joined,
+        np.concatenate([first.residual, second.residual]),
+        response.classes,
+    )
 
 
-def losses_by_belief(networks: Networks, inputs: Inputs, targets: Tensor, loss: Loss) -> Tensor:
-    """Row losses of skip + β · perceptron for every β, (m, β, n)."""
-    every = torch.arange(targets.shape[1], device=targets.device)
-    skip, perceptron = skip_values(networks, inputs), perceptron_values(networks, inputs)
-    wanted = inputs.each(targets, every)
-    return torch.stack([loss(skip + float(belief) * perceptron, wanted) for belief in BELIEFS], dim=1)
+def _from(parts: dict[str, Floats], row: int) -> dict[str, Floats]:
+    return {name: values[row:] for name, values in parts.items()}
 
 
-def train_judges(
-    starts: Starts, fit: Fit, shrinkages: Sequence[float], inputs: Inputs, problems: NDArray[np.intp], kept: Tensor
-) -> tuple[Sequence[Networks], Sequence[Tensor]]:
-    """A network of every problem and its loss curve for each shrinkage, on the rows that are kept, as one batch."""
-    fresh = Networks.cat([starts(problems, 0)] * len(shrinkages))
-    each = kept.new_tensor(shrinkages).repeat_interleave(len(problems))
-    networks, curves = fit(fresh, several(inputs, problems, len(shrinkages)), kept[None], each)
-    parts = torch.arange(len(networks)).split(len(problems))
-    return [networks.select(part) for part in parts], curves.split(len(problems))
+def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
+    """Two orders of the rows with how many come first: each half first once."""
+    order = np.random.default_rng([seed, 3]).permutation(inputs.n_seen)
+    half = inputs.n_seen // 2
+    return [(order, inputs.n_seen - half), (np.roll(order, half), half)]
 
 
-def train_members(
-    starts: Starts, fit: Fit, shrinkage: float, inputs: Inputs, problems: NDArray[np.intp], members: int
-) -> Networks:
-    """The mean of `members` networks trained on all rows, as one network for each problem."""
-    fresh = Networks.cat([starts(problems, member) for member in range(1, members + 1)])
-    each = fresh.bias.new_full((len(fresh),), shrinkage)
-    networks, _ = fit(fresh, several(inputs, problems, members), None, each)
-    return scaled(networks, np.full(len(fresh), 1 / members)).joined(members)
+def shrunken_slope(goal: Floats, prediction: Floats) -> float:
+    """Slope of goal on prediction through zero, times the positive part of 1 − 1/z², within [0, 1]."""
+    along, size = float((goal * prediction).sum()), float((prediction**2).sum())
+    if along <= 0 or size <= 0:
+        return 0.0
+    slope = along / size
+    noise = float(((goal - slope * prediction) ** 2).mean())
+    chance = noise * size / along**2  # 1/z²
+    return float(np.clip(slope * max(0.0, 1 - chance), 0.0, 1.0))
 
 
-def several(inputs: Inputs, problems: NDArray[np.intp], times: int) -> Inputs:
-    """What some problems see, for so many networks of each."""
-    return replace(inputs, source=torch.from_numpy(problems).to(inputs.own.device).repeat(times))
+def codes(response: Response) -> Floats:
+    """Numbers as they are; 0/1 for two classes; one column a class for more."""
+    if response.classes <= 2:
+        return response.values
+    return np.eye(response.classes)[response.values[:, 0].astype(int)]
 
 
-def scaled(networks: Networks, factor: Floats) -> Networks:
-    """Perceptrons times a factor each."""
-    return networks.scaled(torch.from_numpy(factor).to(networks.bias))
+def _probabilities(values: Floats, classes: int, logits: bool = False) -> Floats:
+    """Numbers as they are; of latent values or logits, the chances of the classes."""
+    if classes == 0:
+        return values
+    if classes == 2:
+        return np.asarray(norm.cdf(values / 1.7 if logits else values))
+    return np.asarray(softmax(values if logits else 1.7 * values, axis=1))
+
+
+def _explained(targets: Floats, predicted: Floats, base: Floats) -> float:
+    """1 − Σ(y − ŷ)² / Σ(y − ȳ)², with ȳ the mean of the rows that were learnt from."""
+    return float(1 - ((targets - predicted) ** 2).sum() / max(float(((targets - base) ** 2).sum()), 1e-300))
+
+
+def _size(residual: Floats) -> float:
+    return max(float(residual.std()), 1e-6)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -11,98 +12,95 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from torch import Tensor
 
 from neuralmirror._internal import checks
 from neuralmirror._internal.cache import cached, fingerprint
+from neuralmirror._internal.device import resolve_device, resolve_jobs
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector
-from neuralmirror.learner.initial_weights import chunk_count
-from neuralmirror.learner.networks import ACTIVATIONS
-from neuralmirror.learner.training import Recipe, Tick
-from neuralmirror.mirror.configuration import Settings, resolve_device
-from neuralmirror.mirror.fitting import SHRINKAGES, Outcome
-from neuralmirror.mirror.importance import IMPORTANCES, mirror_statistics
-from neuralmirror.mirror.individual import FINE_TUNING, individual
-from neuralmirror.mirror.mirror_count import with_mirrors
-from neuralmirror.mirror.scales import SCALES
-from neuralmirror.mirror.screening import screen
+from neuralmirror.learner.network import Network
+from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.stacking import LEARNERS, Engine
+from neuralmirror.mirror import effects, screening
+from neuralmirror.mirror.directions import Directions, conditional_directions, independent_directions
+from neuralmirror.mirror.individual import individual
+from neuralmirror.mirror.law_check import check_law
+from neuralmirror.mirror.response import choose_response, standard_response
+from neuralmirror.mirror.scales import SCALES, ScaleRule
 from neuralmirror.mirror.simultaneous import simultaneous
+from neuralmirror.mirror.statistic import mirror_statistics
 
-SKIPS: dict[str, int | None] = {"auto": None, "linear": 1, "quadratic": 2, "none": 1}  # and their degrees
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+SCHEMES = {"simultaneous": simultaneous, "individual": individual}
+NOT_TOLD_APART = 0.99  # share of a feature's variance that the others predict, from which on copies are all but equal
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of the directions, learnt and measured."""
+
+    strengths: Floats  # (p, K+1)
+    scales: Floats  # (columns,)
+    explained_by_others: Floats  # (columns,)
+    weights: dict[str, float]
+    explained: dict[str, float]
+    transform: str
+    law: dict[str, dict[str, float]]
+    curve_features: Indices  # (f,): the features whose main effects are kept
+    curve_x: Floats  # (f, points)
+    curve_y: Floats  # (f, points)
+    pairs: Indices  # (t, 2): features that act together
+    pair_strengths: Floats  # (t,)
 
 
 class NeuralGaussianMirror(ControlledSelector):
     """Select the features that a response depends on, with the false discovery rate below `fdr`.
 
-    Each feature X_j is joined by noise c_jZ_j of its own scale; networks are trained on both, and a feature is kept
-    when the fitted function follows X_j more than its noise by a margin that noise rarely reaches.
+    Each feature X_j gets K copies that look like it given the other features but know nothing of y. A learner that
+    cannot tell which is which fits y on all of them, and a feature is kept when the fitted function follows X_j more
+    than its copies by a margin that copies rarely reach.
 
     Parameters
     ----------
     scheme : "simultaneous" or "individual"
-        One network with every feature mirrored, or one network per feature.
+        One learner with copies of every feature, or one learner per feature with copies of that feature alone.
     fdr : float
         The largest acceptable expected share of false features among those selected.
     offset : 0 or 1
         Added to the count of false ones. 0 is the paper's; 1 also holds when little or nothing is relevant.
+    noise : "conditional" or "independent"
+        Opponents drawn about the conditional mean of X_j given the other features, or the paper's independent noise.
+    learner : "auto", "sparse" or "network"
+        Sparse lines, curves and interactions with a network for what they leave, weighed on unseen rows; the sparse
+        part alone; or networks alone.
     screen : None, int, "half" or "log"
-        Rank the features on a third of the rows and mirror only the best (this many, n/2 or 2n/log n) on the others.
-        Saves time; with few rows a relevant feature that the ranking misses lets its correlated neighbours in.
-    scale : "correlation", "marginal", "kernel", "linear", "residual" or array of p numbers
-        The rule for c_j. Numbers are in the units of X.
-    importance : "field", "gradient" or "path"
-        How strongly a network follows a direction: root mean square slope, mean slope, or the paper's path product.
-    n_mirrors : int or "auto"
-        Noises per feature, K. The finest step of the estimated FDP is 1/K, so K > 1 finds few true features. "auto"
-        takes 1 to 4: the more, the fewer features a lasso of X without any noise keeps.
-    contrast : "maximum" or "difference"
-        What a feature's winning direction is worth: its strength, or its margin over the next, as in the paper.
+        Learn only from the features whose best direction ranks highest (this many, n/2 or 2n/log n). With independent
+        noise the paper's way: rank on a third of the rows and mirror on the others.
+    n_mirrors : int
+        Opponents per feature, K. Something is selected only if 1/(K·fdr) features stand out together.
     n_repeats : int
-        Independent draws of all noises, combined by inclusion rates into one more stable selection.
+        Independent draws of all opponents; a feature is selected if at least half of them select it.
     task : "auto", "regression" or "classification"
-        "auto" takes text, booleans and few distinct integers as classes.
     covariates : names or positions of columns
-        Columns that enter the networks unmirrored and unshrunk, and are never selected.
+        Columns that are adjusted for and never selected.
     feature_groups : labels, one per column of X
-        Columns of one label, the levels of a category say, are one feature: compared, counted and selected together.
-    hidden_sizes : int, tuple of int or None
-        Widths of the hidden layers; None gives the paper's 20 log p and 10 log p.
-    activation : "relu", "tanh", "silu" or "sigmoid"
-    n_networks : int
-        Networks per draw, trained on all rows and averaged. A judge, trained before them on three quarters of the
-        rows, tells by the others how much of them to believe; 1 trains one network without a judge and believes it.
-    skip : "auto", "linear", "quadratic" or "none"
-        The sparse part beside the perceptrons, a pair-adaptive lasso on X, or on X, its squares, and products of the
-        pairs that stand out (in individual mirrors with `n_networks` above 1, which share a judge that finds them);
-        "auto" takes the squares where they predict better out of sample.
-    shrinkage : float or "auto"
-        Group shrinkage of first-layer rows; 0 for none, "auto" to choose it by what the judge predicts.
-    adaptive_power : float
-        How much less large features are shrunk than small ones; 0 shrinks all alike.
-    coordinates : "directions" or "pair"
-        Hold weights for X_j and c_jZ_j, or for X_j ± c_jZ_j as the paper does.
-    target_transform : "auto", "rank" or "standard"
-        Rank-normal scores or plain standardising of a numeric response; "auto" lets held-out loss decide.
-    steps, batch_size, learning_rate
-        Length of the training, rows per step, and Adam's rate at its start.
-    early_stopping : bool
-        Keep the weights of the best held-out loss, on a fifth of the rows.
-    memory : float
-        Gigabytes that a batch of networks may take; individual mirrors are trained in chunks of that size.
+        Columns of one label, the levels of a category say, are one feature: copied, compared and selected together.
+    scale : "kernel", "linear", "residual", "marginal" or array of p numbers
+        The paper's rules for the size c_j of independent noise; unused with conditional copies.
+    network : Network or None
+        The knobs of the networks; None takes their defaults.
     random_state : int, RandomState or None
-        Fixes every draw. The result depends neither on the order of the columns, nor on `n_jobs` or `memory`.
+        Fixes every draw. The result depends neither on the order of the columns nor on `n_jobs`.
     device : "auto", "cpu" or "cuda"
+        Where networks are trained and pairs are scanned.
     n_jobs : int or None
-        Threads for the sparse part: its folds, or one draw each where there are several; there None takes as many as
-        PyTorch does.
+        Threads; None takes the cores that are available to the process.
     progress : bool or None
         Show a progress bar; None shows it on terminals.
     checkpoint : path or None
-        Folder for completed pieces of the work (individual: each chunk of networks and each draw; simultaneous: all
-        draws, trained as one). A fit that was killed takes them up again when it is repeated with the same data and
-        parameters.
+        Folder for completed draws. A fit that was killed takes them up again when it is repeated.
 
     Attributes
     ----------
@@ -110,16 +108,17 @@ class NeuralGaussianMirror(ControlledSelector):
     mirror_statistics_ : the signed margins M_j; with several draws their medians, for display only
     threshold_ : the τ of the selection, infinite when nothing passes; with several draws the median
     q_values_ : the smallest level at which each feature would be selected
-    estimated_fdp_ : the estimated share of false features among those selected
-    scales_ : c_j in the units of X
-    strengths_ : strengths (draws, features, 1 + K) of X_j and its noises
+    estimated_fdp_ : the smallest level at which this very set would be selected
+    strengths_ : strengths (draws, features, 1 + K) of X_j and its opponents
+    scales_ : c_j, the standard deviation of X_j given the others, in the units of X
     selection_frequencies_ : the share of draws that select each feature
+    part_weights_ : how much the sparse part and the network count, from rows that neither has seen
+    explained_ : the share of the outcome that lines, curves, interactions and the network explain on unseen rows
+    interactions_ : pairs of features that act together, with their strengths, strongest first
+    law_checks_ : whether copies can be told from their features by their neighbours
+    indistinguishable_features_ : features that the others all but determine
     constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
-    n_mirrors_ : noises per feature that were used
-    target_transform_, skip_degree_ : what was chosen for the response and for the sparse part
-    n_products_ : products of two directions in the sparse part; in individual mirrors, of two features
-    beliefs_ : the share of the perceptrons that was believed in each draw
-    loss_curves_ : training loss of each draw
+    n_mirrors_, target_transform_ : opponents per feature, and whether ranks of y were predicted
     """
 
     def __init__(
@@ -127,28 +126,16 @@ class NeuralGaussianMirror(ControlledSelector):
         scheme: str = "simultaneous",
         fdr: float = 0.1,
         offset: int = 1,
+        noise: str = "conditional",
+        learner: str = "auto",
         screen: int | str | None = None,
-        scale: str | ArrayLike = "correlation",
-        importance: str = "field",
-        contrast: str = "maximum",
-        n_mirrors: int | str = "auto",
+        n_mirrors: int = 4,
         n_repeats: int = 1,
         task: str = "auto",
         covariates: Sequence[str | int] | None = None,
         feature_groups: Sequence[Any] | None = None,
-        hidden_sizes: int | Sequence[int] | None = 200,
-        activation: str = "relu",
-        n_networks: int = 3,
-        skip: str = "auto",
-        shrinkage: float | str = "auto",
-        adaptive_power: float = 0.5,
-        coordinates: str = "directions",
-        target_transform: str = "auto",
-        steps: int = 2500,
-        batch_size: int = 128,
-        learning_rate: float = 2e-3,
-        early_stopping: bool = False,
-        memory: float = 1.0,
+        scale: str | ArrayLike = "kernel",
+        network: Network | None = None,
         random_state: int | np.random.RandomState | None = None,
         device: str = "auto",
         n_jobs: int | None = None,
@@ -158,28 +145,16 @@ class NeuralGaussianMirror(ControlledSelector):
         self.scheme = scheme
         self.fdr = fdr
         self.offset = offset
+        self.noise = noise
+        self.learner = learner
         self.screen = screen
-        self.scale = scale
-        self.importance = importance
-        self.contrast = contrast
         self.n_mirrors = n_mirrors
         self.n_repeats = n_repeats
         self.task = task
         self.covariates = covariates
         self.feature_groups = feature_groups
-        self.hidden_sizes = hidden_sizes
-        self.activation = activation
-        self.n_networks = n_networks
-        self.skip = skip
-        self.shrinkage = shrinkage
-        self.adaptive_power = adaptive_power
-        self.coordinates = coordinates
-        self.target_transform = target_transform
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.early_stopping = early_stopping
-        self.memory = memory
+        self.scale = scale
+        self.network = network
         self.random_state = random_state
         self.device = device
         self.n_jobs = n_jobs
@@ -191,97 +166,91 @@ class NeuralGaussianMirror(ControlledSelector):
         cls, scheme: str = "simultaneous", screen: int | str | None = None, fdr: float = 0.1, **changes: Any
     ) -> Self:
         """The paper's own settings: path products, offset 0, kernel scales, a plain perceptron on mirrored pairs."""
-        settings = {
-            "scheme": scheme,
-            "screen": screen,
-            "fdr": fdr,
-            "offset": 0,
-            "scale": "kernel",
-            "importance": "path",
-            "contrast": "difference",
-            "n_mirrors": 1,
-            "hidden_sizes": None,
-            "n_networks": 1,
-            "skip": "none",
-            "shrinkage": 0.0,
-            "adaptive_power": 0.0,
-            "coordinates": "pair",
-            "target_transform": "standard",
-        }
-        return cls(**{**settings, **changes})
+        settings = {"scheme": scheme, "screen": screen, "fdr": fdr, "offset": 0, "noise": "independent"}
+        network = {"learner": "network", "n_mirrors": 1, "scale": "kernel", "network": Network.paper()}
+        return cls(**{**settings, **network, **changes})
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Mirror the features, train, compare, select (Algorithms 1 and 2)."""
-        problem, settings, seed = self._prepared(X, y)
-        with progress("Training mirrored networks", self._work(problem, settings), self.progress) as tick:
-            (problem,) = to_be_mirrored([self], [problem], [seed], settings, tick)
-            outcome = self._mirror(problem, settings, seed, tick)
-        return self._finish(outcome)
+        """Read the data; for each draw: directions, learn, measure; select (Algorithms 1 and 2)."""
+        data = self._grouped(self._read(X, y, self.task, self.covariates))
+        engine, seed = self._engine(), int(check_random_state(self.random_state).randint(2**31 - 1))
+        folder = self._folder(data, seed)
+        draws = []
+        n_repeats = checks.check_count("n_repeats", self.n_repeats)
+        with progress("Learning from mirrored features", n_repeats, self.progress) as tick:
+            for number in range(n_repeats):
+                one = partial(self._draw, data, engine, seed + 7919 * number)
+                draws.append(cached(folder, f"draw-{number}", Draw, one))
+                tick(1)
+        return self._finish(draws)
 
-    def _prepared(self, X: Any, y: Any) -> tuple[StandardisedData, Settings, int]:
-        problem = self._read(X, y, self.task, self.covariates)
-        self._group()
-        return problem, self._settings(), int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _draw(self, data: StandardisedData, engine: Engine, seed: int) -> Draw:
+        """Draw the directions, learn from them, and measure how strongly the learner follows each."""
+        if self.noise == "independent" and self.screen is not None:
+            data, response, kept = self._screened_on_a_third(data, engine, seed)
+            directions, transform = self._directions(data, engine, seed), "standard"
+        else:
+            directions, kept = self._directions(data, engine, seed), None
+            response, transform = choose_response(data, directions, seed)
+        law, others = check_law(directions), directions.explained_by_others
+        if self.noise == "conditional" and self.screen is not None:
+            size = screening.screen_size(self._screen(), len(data.x), directions.n_features)
+            kept = screening.best_by_any_direction(directions, response, size, engine, seed)
+            directions = directions.features(kept)
+        fit, strengths = SCHEMES[self.scheme](directions, response, engine, seed)
+        shapes = effects.curves_of(fit, directions)
+        every = np.arange(len(strengths)) if kept is None else kept
+        placed = np.zeros((int(self._feature[-1]) + 1, strengths.shape[1]))
+        placed[every] = strengths
+        scales = np.zeros(len(self._feature))
+        scales[np.isin(self._feature, every)] = directions.scales
+        return Draw(
+            strengths=placed,
+            scales=scales,
+            explained_by_others=others,
+            weights=fit.weights,
+            explained=fit.explained,
+            transform=transform,
+            law=law,
+            curve_features=every[shapes.features],
+            curve_x=shapes.x,
+            curve_y=shapes.y,
+            pairs=every[shapes.pairs],
+            pair_strengths=shapes.pair_strengths,
+        )
 
-    def trains_in_batches(self) -> bool:
-        """Whether several fits are faster together: simultaneous mirrors, once each, on a GPU."""
-        single = self.scheme == "simultaneous" and self.n_repeats == 1
-        return single and resolve_device(self.device) != "cpu"
+    def _screened_on_a_third(
+        self, data: StandardisedData, engine: Engine, seed: int
+    ) -> tuple[StandardisedData, Response, Indices]:
+        """The paper's screening: rank on a third of the rows, go on with the others."""
+        ranking, others = screening.split_rows(data, seed)
+        size = screening.screen_size(self._screen(), *data.x.shape)
+        part = data.rows(ranking)
+        kept = screening.best_on_a_third(part, standard_response(part), size, engine, seed)
+        rest = data.rows(others).columns(kept)
+        return rest, standard_response(rest), kept
 
-    def _finish(self, outcome: Outcome) -> Self:
-        self._store(outcome)
-        statistics = mirror_statistics(self._pooled(outcome.strengths), self.contrast)
-        return self._conclude(statistics, self.n_mirrors_)
+    def _directions(self, data: StandardisedData, engine: Engine, seed: int) -> Directions:
+        if self.noise == "conditional":
+            return conditional_directions(data, self.n_mirrors, (seed,))
+        return independent_directions(data, self.n_mirrors, self._scale_rule(), (seed,), engine.device)
 
-    def _settings(self) -> Settings:
+    def _engine(self) -> Engine:
         """Check the parameters and turn words into what they stand for, once."""
-        checks.check_choice("scheme", self.scheme, ("simultaneous", "individual"))
-        coordinates = checks.check_choice("coordinates", self.coordinates, ("directions", "pair"))
-        checks.check_choice("contrast", self.contrast, ("maximum", "difference"))
-        if self.n_mirrors != "auto":
-            checks.check_count("n_mirrors", self.n_mirrors)
-        if coordinates == "pair" and self.n_mirrors != 1:
+        checks.check_choice("scheme", self.scheme, SCHEMES)
+        checks.check_choice("noise", self.noise, ("conditional", "independent"))
+        checks.check_count("n_mirrors", self.n_mirrors)
+        network = Network() if self.network is None else self.network
+        network.recipe()
+        if network.mirrored_pairs and (self.n_mirrors != 1 or self.noise != "independent"):
             raise ValueError(
-                f"coordinates='pair' holds one noise per feature, got n_mirrors={self.n_mirrors!r}; set it to 1"
+                "mirrored pairs X ± cZ hold one independent noise per feature, got "
+                f"n_mirrors={self.n_mirrors!r} and noise={self.noise!r}; set n_mirrors=1 and noise='independent'"
             )
-        skip = checks.check_choice("skip", self.skip, SKIPS)
-        choose = isinstance(self.shrinkage, str) and bool(checks.check_choice("shrinkage", self.shrinkage, ("auto",)))
-        recipe = Recipe(
-            steps=checks.check_count("steps", self.steps),
-            batch_size=checks.check_count("batch_size", self.batch_size),
-            learning_rate=checks.check_positive("learning_rate", self.learning_rate),
-            shrinkage=SHRINKAGES[0] if choose else checks.check_positive("shrinkage", self.shrinkage, zero=True),
-            adapt_power=checks.check_positive("adaptive_power", self.adaptive_power, zero=True),
-            coordinates=coordinates,
-        )
-        return Settings(
-            recipe=recipe,
-            importance=IMPORTANCES[checks.check_choice("importance", self.importance, IMPORTANCES)],
-            scale=self._scale_rule(),
-            n_networks=checks.check_count("n_networks", self.n_networks),
-            hidden=self._hidden(),
-            activation=checks.check_choice("activation", self.activation, ACTIVATIONS),
-            skip=skip != "none",
-            degree=SKIPS[skip],
-            products=skip in ("auto", "quadratic"),
-            transform=checks.check_choice("target_transform", self.target_transform, ("auto", "rank", "standard")),
-            choose_shrinkage=choose,
-            early_stopping=bool(self.early_stopping),
-            memory=int(checks.check_positive("memory", self.memory) * 2**30),
-            device=resolve_device(self.device),
-            n_jobs=self.n_jobs,
-        )
+        learner = checks.check_choice("learner", self.learner, LEARNERS)
+        return Engine(learner, network, resolve_device(self.device), resolve_jobs(self.n_jobs))
 
-    def _hidden(self) -> tuple[int, ...] | None:
-        if self.hidden_sizes is None:
-            return None
-        widths = [self.hidden_sizes] if isinstance(self.hidden_sizes, int) else self.hidden_sizes
-        sizes = tuple(checks.check_count("hidden_sizes", size) for size in widths)
-        if not sizes:
-            raise ValueError("hidden_sizes must name at least one hidden layer, got none; try (100, 50)")
-        return sizes
-
-    def _scale_rule(self) -> Callable[[Tensor, Tensor], Tensor]:
+    def _scale_rule(self) -> ScaleRule:
         if isinstance(self.scale, str):
             return SCALES[checks.check_choice("scale", self.scale, SCALES)]
         numbers = np.asarray(self.scale, dtype=float)
@@ -290,118 +259,105 @@ class NeuralGaussianMirror(ControlledSelector):
                 f"scale must be a rule ({', '.join(map(repr, SCALES))}) or {self.n_features_in_} positive numbers, "
                 f"one per column of X; got {self.scale!r}"
             )
-        return lambda x, z: x.new_tensor((numbers / self._sd)[self._columns.usable])
+        return lambda x, z: x.new_tensor((numbers / self._sd)[self._columns.usable[self._order]])
 
-    def _work(self, problem: StandardisedData, settings: Settings) -> int:
-        """Training steps that `fit` will take, for the progress bar."""
-        rounds = 2.0 if self.n_networks > 1 else 1.0  # the judges, then the networks that are believed
-        if self.scheme == "individual":
-            share = FINE_TUNING if self.n_networks > 1 else 1.0
-            rounds = self.n_repeats * (rounds * (share < 1) + share * chunk_count(problem, settings))
-        return round(self.steps * (rounds + (self.screen is not None)))
-
-    def _keep(self, best: NDArray[np.intp]) -> None:
-        """Go on with some of the usable columns alone."""
-        self._columns = replace(self._columns, usable=self._columns.usable[best])
-        self._group()
-
-    def _screen_word(self) -> int | str:
+    def _screen(self) -> int | str:
         if isinstance(self.screen, str):
             return checks.check_choice("screen", self.screen, ("half", "log"))
         return checks.check_count("screen", self.screen, least=2)
 
-    def _mirror(self, problem: StandardisedData, settings: Settings, seed: int, tick: Tick) -> Outcome:
-        """Both algorithms, for each of the repeated draws."""
-        seeds = [(seed, draw) for draw in range(checks.check_count("n_repeats", self.n_repeats))]
-        folder = self._pieces_folder(problem, seed)
-        if self.scheme == "simultaneous":
-            together = partial(simultaneous, [problem] * len(seeds), seeds, settings, tick)
-            return cached(folder, "draws", Outcome, lambda: Outcome.join(together()))
-        draws = [(s, f"draw-{s[1]}") for s in seeds]
-        return Outcome.join(
-            [
-                cached(folder, name, Outcome, partial(individual, problem, s, settings, tick, folder and folder / name))
-                for s, name in draws
-            ]
-        )
+    def _grouped(self, data: StandardisedData) -> StandardisedData:
+        """The usable columns in an order that follows from their values, those of one group side by side.
 
-    def _pieces_folder(self, problem: StandardisedData, seed: int) -> Path | None:
-        """Where the pieces of exactly this work are kept."""
-        if self.checkpoint is None:
-            return None
-        aside = {"fdr", "offset", "memory", "n_jobs", "progress", "checkpoint", "random_state", "feature_groups"}
-        if self.scheme == "individual":
-            aside.add("n_repeats")
-        settings = {name: value for name, value in self.get_params().items() if name not in aside}
-        arrays = (problem.x, problem.y, problem.covariates)
-        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "n_mirrors": problem.n_mirrors, "seed": seed})
-
-    def _group(self) -> None:
-        """The first usable column of each group leads it."""
+        So neither the order of the columns nor their names change what is drawn and learnt.
+        """
+        codes = np.array([zlib.crc32(np.ascontiguousarray(column).tobytes()) for column in data.x.T])
         if self.feature_groups is None:
-            return
+            self._order = np.argsort(codes, kind="stable")
+            self._feature = np.arange(len(codes))
+            return replace(data, x=data.x[:, self._order])
         labels = np.asarray(self.feature_groups)
         if labels.shape != (self.n_features_in_,):
             raise ValueError(
                 f"feature_groups must hold {self.n_features_in_} labels, one per column of X; got {labels.shape}"
             )
+        _, group = np.unique(labels[self._columns.usable].astype(str), return_inverse=True)
+        smallest = np.array([codes[group == g].min() for g in range(group.max() + 1)])
+        self._order = np.lexsort((codes, group, smallest[group]))
+        changes = np.diff(group[self._order], prepend=group[self._order[0]]) != 0
+        self._feature = np.cumsum(changes)
+        self._lead(labels)
+        return replace(data, x=data.x[:, self._order], group_of_column=self._feature)
+
+    def _lead(self, labels: NDArray[Any]) -> None:
+        """Every column takes the statistic of the first usable column of its group."""
         usable = self._columns.usable
         first = {label: int(j) for label, j in zip(labels[usable][::-1], usable[::-1], strict=True)}
         self._leaders = np.array([first.get(label, j) for j, label in enumerate(labels)])
 
-    def _pooled(self, strengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Strengths (draws, usable, K+1) with those of each group's columns gathered in its leader as a norm.
+    def _folder(self, data: StandardisedData, seed: int) -> Path | None:
+        """Where the draws of exactly this work are kept."""
+        if self.checkpoint is None:
+            return None
+        aside = {"fdr", "offset", "n_repeats", "n_jobs", "progress", "checkpoint", "random_state", "feature_groups"}
+        settings = {name: value for name, value in self.get_params().items() if name not in aside}
+        arrays = (data.x, data.y, data.covariates, data.group)
+        return Path(self.checkpoint) / fingerprint(arrays, {**settings, "seed": seed})
 
-        The k-th noises of a null group's columns are together as exchangeable with the columns as a single noise is.
-        """
-        if self.feature_groups is None:
-            return strengths
-        usable = self._columns.usable
-        pooled = np.zeros((self.n_features_in_, len(strengths), strengths.shape[2]))
-        np.add.at(pooled, self._leaders[usable], strengths.swapaxes(0, 1) ** 2)
-        return np.sqrt(pooled[usable]).swapaxes(0, 1)
+    def _in_columns(self, values: Floats) -> Floats:
+        """Values (..., features) of the learner's order as (..., columns of X)."""
+        placed = np.zeros((*values.shape[:-1], self.n_features_in_))
+        placed[..., self._columns.usable[self._order]] = values[..., self._feature]
+        return placed
 
-    def _store(self, outcome: Outcome) -> None:
-        draws, _, directions = outcome.strengths.shape
-        usable = self._columns.usable
-        self.strengths_ = np.zeros((draws, self.n_features_in_, directions))
-        self.strengths_[:, usable] = outcome.strengths
+    def _finish(self, draws: list[Draw]) -> Self:
+        """Store what the draws found, and select."""
+        strengths = np.stack([draw.strengths for draw in draws])  # (draws, p, K+1)
+        self.strengths_ = np.moveaxis(self._in_columns(np.moveaxis(strengths, 2, 1)), 1, 2)
+        self.n_mirrors_ = strengths.shape[2] - 1
+        place = self._columns.usable[self._order]
         self.scales_ = np.zeros(self.n_features_in_)
-        self.scales_[usable] = outcome.scales.mean(axis=0) * self._sd[usable]
-        self.loss_curves_ = outcome.curve
-        self.n_mirrors_ = directions - 1
-        self.target_transform_ = outcome.choices["transform"][0]
-        self.skip_degree_ = int(outcome.choices["degree"][0])
-        self.n_products_ = int(outcome.choices["products"][0])
-        self.beliefs_ = np.array(outcome.choices["belief"], dtype=float)
+        self.scales_[place] = np.mean([draw.scales for draw in draws], axis=0) * self._sd[place]
+        names = self._names()
+        close = place[draws[0].explained_by_others > NOT_TOLD_APART]
+        self.indistinguishable_features_ = np.array([names[j] for j in np.sort(close)], dtype=object)
+        self.part_weights_ = _mean_of([draw.weights for draw in draws])
+        self.explained_ = _mean_of([draw.explained for draw in draws])
+        self.target_transform_ = draws[0].transform
+        self.law_checks_ = draws[0].law
+        self._store_effects(draws, place)
+        columns = self._in_columns(mirror_statistics(strengths))
+        leading = self._leaders == np.arange(self.n_features_in_)  # a group is counted once
+        return self._conclude(np.where(leading, columns, 0.0)[:, self._columns.usable], self.n_mirrors_)
+
+    def _names(self) -> list[str]:
+        return [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
+
+    def _store_effects(self, draws: list[Draw], place: Indices) -> None:
+        """Curves in the units of X and y, and pairs by name."""
+        names, first = self._names(), place[np.searchsorted(self._feature, np.arange(self._feature[-1] + 1))]
+        lead = self._leaders[first]  # the column that stands for each feature of the learner
+        unit = self._y_spread if self.target_transform_ == "standard" else 1.0
+        self._curves: dict[int, dict[str, Any]] = {}
+        for draw in draws:
+            for feature, x, y in zip(draw.curve_features, draw.curve_x, draw.curve_y, strict=True):
+                column = int(lead[feature])
+                values = self._means[column] + self._sd[column] * x
+                kept = self._curves.setdefault(column, {"x": values.tolist(), "y": []})
+                kept["y"].append((unit * y).tolist())
+        totals: dict[tuple[str, str], float] = {}
+        for draw in draws:
+            for (a, b), strength in zip(draw.pairs, draw.pair_strengths, strict=True):
+                pair = names[lead[a]], names[lead[b]]
+                totals[pair] = totals.get(pair, 0.0) + unit * float(strength) / len(draws)
+        self.interactions_ = sorted(((a, b, size) for (a, b), size in totals.items()), key=lambda row: -row[2])
+
+    def effects(self) -> dict[str, effects.Effect]:
+        """The shape of each selected feature's effect on y, with a band over the repeated draws."""
+        return effects.effects_of_selected(self)
 
 
-def fit_together(selectors: Sequence[NeuralGaussianMirror], data: Sequence[tuple[Any, Any]]) -> None:
-    """Fit several selectors, each on its own data of one shape, with their networks trained as one batch.
-
-    The selectors differ in seeds, levels and groups alone. The results are those of separate fits up to the shared
-    order of minibatches.
-    """
-    read = [selector._prepared(X, y) for selector, (X, y) in zip(selectors, data, strict=True)]
-    settings, seeds = read[0][1], [seed for _, _, seed in read]
-    problems = to_be_mirrored(selectors, [problem for problem, _, _ in read], seeds, settings)
-    outcomes = simultaneous(problems, [(seed, 0) for seed in seeds], settings)
-    for selector, outcome in zip(selectors, outcomes, strict=True):
-        selector._finish(outcome)
-
-
-def to_be_mirrored(
-    selectors: Sequence[NeuralGaussianMirror],
-    problems: Sequence[StandardisedData],
-    seeds: Sequence[int],
-    settings: Settings,
-    tick: Tick | None = None,
-) -> list[StandardisedData]:
-    """The problems that are to be mirrored: screened where that is asked for, and with K of each fit."""
-    first = selectors[0]
-    if first.screen is not None:
-        screened = screen(problems, [(seed,) for seed in seeds], first._screen_word(), settings, tick)
-        problems = [problem for problem, _ in screened]
-        for selector, (_, best) in zip(selectors, screened, strict=True):
-            selector._keep(best)
-    return with_mirrors(problems, first.n_mirrors, [selector.fdr for selector in selectors], settings)
+def _mean_of(parts: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each number over the draws; what a draw does not have counts as zero."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: float(np.mean([part.get(name, 0.0) for part in parts])) for name in names}

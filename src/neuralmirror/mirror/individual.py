@@ -1,138 +1,94 @@
-"""Individual mirrors (Algorithm 1): one network per feature, in which that feature is mirrored."""
+"""Individual mirrors (Algorithm 1): one learner for each feature, in which only that feature has opponents.
+
+Given X_-j and y, X_j and its copies are exchangeable, so the strengths of a null feature's directions are too: exactly,
+whatever the learner. What the learners have in common (which features may be curved, which pairs may act together) is
+found by a simultaneous fit, which sees all directions alike.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from neuralmirror._internal.cache import cached
-from neuralmirror._internal.standardised import StandardisedData
-from neuralmirror.learner import sparse_part
-from neuralmirror.learner.individual_sparse import NO_PAIRS, individual_skips, strongest_pairs
-from neuralmirror.learner.initial_weights import (
-    Floats,
-    Seed,
-    as_array,
-    as_tensor,
-    chunk_count,
-    individual_inputs,
-    individual_starts,
-    simultaneous_inputs,
-    simultaneous_starts,
-)
-from neuralmirror.learner.networks import Networks
-from neuralmirror.learner.stacking import scaled
-from neuralmirror.learner.training import (
-    Tick,
-)
-from neuralmirror.mirror.configuration import Settings
-from neuralmirror.mirror.fitting import (
-    Outcome,
-    choose_sparse,
-    describe_choices,
-    fit_networks,
-    fit_sparse_part,
-    in_units,
-    loss_of,
-    residual_size,
-    scaled_noise,
-    solve_all,
-    train_judged,
-)
-from neuralmirror.mirror.noise import feature_generators, with_noise
+from neuralmirror.learner import terms
+from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.perceptron import individual_strengths
+from neuralmirror.learner.sampler import sample
+from neuralmirror.learner.sparse import Response, Structure, build_terms, main_term, pair_term, triple_term
+from neuralmirror.learner.stacking import Engine, LearnerFit, codes, learn
+from neuralmirror.learner.terms import Option
+from neuralmirror.mirror.directions import Directions, blinded, unblinded
 
-FINE_TUNING = 0.1  # share of the steps that individual networks take from their common start
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+BURN_IN, SWEEPS = 80, 240
+NETWORK_FLOATS = 2**28  # weights, gradients and moments of the networks that are trained at once
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Strengths (m, K+1) and loss curves (m, ·) of the networks of some features; no curves where none was trained."""
+def individual(directions: Directions, response: Response, engine: Engine, seed: int) -> tuple[LearnerFit, Floats]:
+    """The common fit, and the strengths (p, K+1) of each feature's directions in a learner of its own."""
+    inputs, order = blinded(directions)
+    if engine.learner == "network":
+        found = _networks(directions, inputs, response, engine, seed)
+        return LearnerFit(found, {"network": 1.0}, {}, None), unblinded(found, order)
+    common = learn(inputs, response, engine, seed)
+    assert common.sparse is not None
+    found = sparse_strengths(directions, inputs, response, common.sparse.structure, engine, seed)
+    from_network = common.strengths - common.weights["sparse"] * common.sparse.strengths()
+    return common, unblinded(common.weights["sparse"] * found + from_network, order)
 
-    strengths: Floats
-    curves: Floats
+
+def sparse_strengths(
+    directions: Directions, inputs: Inputs, response: Response, structure: Structure, engine: Engine, seed: int
+) -> Floats:
+    """A chain for each feature: its terms have options for all its directions, those of the others for X alone."""
+    plain = Inputs(directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen)
+    shared = build_terms(plain, structure)
+    shape = inputs.n_features, inputs.n_directions
+
+    def strengths_of(feature: int) -> Floats:
+        own = terms.assemble(own_terms(inputs, plain, shared, structure, feature), shape[0])
+        chain = sample(own, response.values, response.classes, seed * 1009 + feature, SWEEPS, BURN_IN)
+        return terms.strengths(own, chain.sizes, shape)[feature]
+
+    with ThreadPoolExecutor(max(1, engine.n_jobs)) as pool:
+        return np.array(list(pool.map(strengths_of, range(shape[0]))))
 
 
-def individual(
-    problem: StandardisedData, seed: Seed, settings: Settings, tick: Tick | None = None, pieces: Path | None = None
-) -> Outcome:
-    """Algorithm 1: one network per feature, in chunks that fit the memory budget.
+def own_terms(
+    inputs: Inputs, plain: Inputs, shared: list[list[Option]], structure: Structure, feature: int
+) -> list[list[Option]]:
+    """The shared terms, with options for all directions of one feature wherever it takes part."""
+    every, p = list(shared), inputs.n_features
+    every[1 + feature] = main_term(inputs, feature, feature in structure.curved)
+    for place, pair in enumerate(structure.pairs.tolist()):
+        if feature in pair:
+            every[1 + p + place] = pair_term(_sources(inputs, plain, pair, feature), *pair)
+    for place, triple in enumerate(structure.triples.tolist()):
+        if feature in triple:
+            every[1 + p + len(structure.pairs) + place] = triple_term(_sources(inputs, plain, triple, feature), *triple)
+    return every
 
-    A judged network with all mirrors comes first. Where it is not believed the sparse parts decide alone; where it is,
-    all networks start from it and need a tenth of the steps. Completed chunks are kept in the folder `pieces`.
-    """
-    generators = feature_generators(problem.x, *seed)
-    noise, scales = scaled_noise(problem, generators, settings)
-    (choice,) = solve_all([partial(choose_sparse, problem, problem.x[:, :, None], settings)], settings)
-    common = _common_start(choice, noise, generators, seed, settings, tick)
-    belief, settings, curve = common.belief, common.settings, common.curve
-    skips = None
-    if settings.skip:
-        skip = partial(individual_skips, choice, noise, settings.device, common.pairs)
-        (skips,) = solve_all([skip], settings)
-    networks_of = individual_starts(generators, seed, choice.problem, skips, settings, common.networks)
-    targets = as_tensor(choice.problem.codes(), settings)[None]  # (1, n, q)
 
-    def fitted(features: NDArray[np.intp]) -> Chunk:
-        inputs = individual_inputs(problem, noise, features, settings)
-        networks, losses = networks_of(features), torch.empty(0, 0)
-        if common.networks is not None and not problem.classes:
-            networks = networks.scaled(1 / residual_size(networks, inputs, targets))
-        if belief > 0:
-            networks, losses = fit_networks(networks, inputs, targets, loss_of(problem), settings, seed, tick=tick)
-        networks = networks.scaled(networks.bias.new_full((len(networks),), belief))
-        return Chunk(as_array(settings.importance(networks, inputs.shared, inputs.own)), as_array(losses))
+def _sources(inputs: Inputs, plain: Inputs, features: list[int], own: int) -> list[Inputs]:
+    """All directions of the own feature, X alone of the others."""
+    return [inputs if feature == own else plain for feature in features]
 
-    chunks = [
-        cached(pieces, f"features-{features[0]}-{features[-1]}", Chunk, partial(fitted, features))
-        for features in np.array_split(np.arange(problem.x.shape[1]), chunk_count(problem, settings))
+
+def _networks(directions: Directions, inputs: Inputs, response: Response, engine: Engine, seed: int) -> Floats:
+    """A network for each feature, as many at once as memory allows."""
+    if not inputs.single.all():
+        raise ValueError("individual networks take single columns, got groups of columns; use scheme='simultaneous'")
+    p, x = inputs.n_features, directions.values[:, 0]
+    width = (engine.network.sizes() or (20 * int(np.log(p) + 1),))[0]
+    each = 4 * p * (1 + engine.network.waves) * width
+    chunks = np.array_split(np.arange(p), max(1, p * each // NETWORK_FLOATS))
+    goal = codes(response)
+    parts = [
+        individual_strengths(inputs, x, goal, response.classes, engine.network, seed, engine.device, chunk)
+        for chunk in chunks
     ]
-    strengths = np.concatenate([chunk.strengths for chunk in chunks])[None]  # (1, p, K+1)
-    if belief > 0:
-        curve = np.concatenate([chunk.curves for chunk in chunks]).mean(axis=0, keepdims=True)
-    strengths = in_units(strengths, scales[None], settings)
-    described = describe_choices(choice, belief, settings.recipe.shrinkage, len(common.pairs))
-    return Outcome(strengths, scales[None], curve, described)
-
-
-@dataclass(frozen=True)
-class Common:
-    """What individual networks have in common: how far they are believed, how they are trained, and their start."""
-
-    belief: float
-    settings: Settings
-    curve: Floats
-    networks: Networks | None = None
-    pairs: NDArray[np.intp] = field(default_factory=NO_PAIRS.copy)  # (t, 2): features whose products the skips have
-
-
-def _common_start(
-    choice: sparse_part.Choice,
-    noise: Floats,
-    generators: list[np.random.Generator],
-    seed: Seed,
-    settings: Settings,
-    tick: Tick | None,
-) -> Common:
-    """A judged network that sees all features and all noises alike, so that its start favours no direction."""
-    if settings.n_networks == 1:
-        return Common(1.0, settings, np.zeros((1, 1)))
-    directions = with_noise(choice.problem.x, noise)
-    whole = replace(settings, recipe=replace(settings.recipe, coordinates="directions"))
-    fixed = replace(whole, transform="standard", degree=choice.degree)
-    ((_, skip),) = solve_all([partial(fit_sparse_part, choice.problem, directions, fixed)], settings)
-    inputs = simultaneous_inputs([choice.problem], [directions], settings)
-    starts = simultaneous_starts([choice.problem], [generators], [seed], [skip], settings)
-    (found,), curve = train_judged([choice], inputs, starts, [seed], whole, 1, tick)
-    belief, pairs = float(found.beliefs[0]), strongest_pairs(skip, directions.shape[2])
-    recipe = replace(settings.recipe, shrinkage=found.shrinkage)
-    settled = replace(settings, recipe=recipe, choose_shrinkage=False)
-    if belief == 0 or settings.recipe.coordinates == "pair":
-        return Common(belief, settled, as_array(curve), pairs=pairs)
-    steps = max(1, round(FINE_TUNING * settings.recipe.steps))
-    short = replace(settled, recipe=replace(settled.recipe, steps=steps, adapt_at=1 / steps))
-    return Common(belief, short, as_array(curve), scaled(found.networks, 1 / found.beliefs), pairs)
+    return np.concatenate(parts)

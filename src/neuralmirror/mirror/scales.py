@@ -1,4 +1,4 @@
-"""The scale c_j of mirrored pairs X_j ± c_j Z_j, by five rules.
+"""The scale c_j of mirrored pairs X_j ± c_j Z_j, by four rules.
 
 Every rule treats X_j + cZ_j and X_j − cZ_j alike and all K noise vectors of a feature alike: c_j minimises (or
 solves) a criterion summed over them. `x` is (n, p), `z` is (n, p, K) and scales are (p,).
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from neuralmirror.mirror import kernels
 
+ScaleRule = Callable[[Tensor, Tensor], Tensor]  # x (n, p) and z (n, p, K) to scales (p,)
 Measure = Callable[[Tensor], Tensor]  # scales (features, candidates) to dependence of the same shape
 
 
@@ -22,12 +23,6 @@ EXACT_ROWS = 256  # up to here exact Gram matrices are cheap enough
 
 
 LANDMARKS = 32
-
-
-CORRELATIONS = 1024  # columns whose correlations with all others are held at once
-
-
-NEAREST = 0.995  # a correlation beyond this counts as this
 
 
 PAIRS = 1024  # pairs of rows from which bandwidths are read
@@ -43,23 +38,6 @@ COARSE = torch.linspace(-2.5, 1.5, 9)  # log₂ c / sd of the first candidates
 def marginal_scales(x: Tensor, z: Tensor) -> Tensor:
     """c_j = sd(X_j)."""
     return x.std(dim=0, correction=0)
-
-
-def correlation_scales(x: Tensor, z: Tensor, unexplained: float = 1.0) -> Tensor:
-    """c_j = sd(X_j) · (1 − r_j²)^(−u/2), with r_j the largest |correlation| of X_j with another feature.
-
-    A penalised fit that explains little lets a feature stand in for its neighbours, and noise has none. So the noise
-    is made the louder, the closer the nearest neighbour is and the larger the share u of y that stays unexplained.
-    """
-    sd = marginal_scales(x, z)
-    unit = (x - x.mean(dim=0)) / (sd.clamp(min=1e-30) * len(x) ** 0.5)
-    features = torch.arange(x.shape[1], device=x.device)
-    nearest = []
-    for block in features.split(CORRELATIONS):
-        r = unit[:, block].mT @ unit  # (b, p)
-        r[torch.arange(len(block), device=x.device), block] = 0
-        nearest.append(r.abs().amax(dim=1))
-    return sd * (1 - torch.cat(nearest).clamp(max=NEAREST).square()) ** (-unexplained / 2)
 
 
 def linear_scales(x: Tensor, z: Tensor) -> Tensor:
@@ -195,10 +173,9 @@ def _in_bandwidths(u: Tensor, steps: Tensor) -> Tensor:
     return (u - u.mean(dim=-1, keepdim=True)) / width[..., None]
 
 
-SCALES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+SCALES: dict[str, ScaleRule] = {
     "kernel": kernel_scales,
     "linear": linear_scales,
     "residual": residual_scales,
     "marginal": marginal_scales,
-    "correlation": correlation_scales,
 }

@@ -1,37 +1,24 @@
-"""Screening (Section 4.2): rank all features on a third of the rows, mirror the best ones on the rest."""
+"""Screening: which features are worth a full fit.
+
+With conditional copies all rows rank the features and all rows are used again: the directions were drawn given all
+features, and a feature is kept by its best direction, X_j or a copy, so that nothing is learnt about which of them is
+X_j. With independent noise the paper's way is taken (Section 4.2): a network on a third of the rows ranks the
+features, and the best are mirrored on the others.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror._internal.standardised import StandardisedData
-from neuralmirror.learner.initial_weights import Seed
-from neuralmirror.learner.training import Tick
-from neuralmirror.mirror.configuration import Settings
-from neuralmirror.mirror.simultaneous import simultaneous
+from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.perceptron import fit_network
+from neuralmirror.learner.sparse import Response, fit_sparse
+from neuralmirror.learner.stacking import Engine
+from neuralmirror.mirror.directions import Directions, blinded
 
-
-def screen(
-    problems: Sequence[StandardisedData],
-    seeds: Sequence[Seed],
-    size: int | str,
-    settings: Settings,
-    tick: Tick | None = None,
-) -> list[tuple[StandardisedData, NDArray[np.intp]]]:
-    """The best features of every problem, ranked on [n/3] rows, with the problem that they make on the other rows."""
-    count = screen_size(size, *problems[0].x.shape)
-    splits = [split_rows(problem, seed) for problem, seed in zip(problems, seeds, strict=True)]
-    ranking = [problem.rows(rows) for problem, (rows, _) in zip(problems, splits, strict=True)]
-    orders = rank_features(ranking, seeds, settings, tick)
-    best = [np.sort(order[:count]) for order in orders]
-    return [
-        (problem.rows(others).columns(chosen), chosen)
-        for problem, (_, others), chosen in zip(problems, splits, best, strict=True)
-    ]
+Indices = NDArray[np.intp]
 
 
 def screen_size(screen: int | str, n: int, p: int) -> int:
@@ -43,21 +30,28 @@ def screen_size(screen: int | str, n: int, p: int) -> int:
     return int(screen)
 
 
-def split_rows(problem: StandardisedData, seed: Seed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def best_by_any_direction(directions: Directions, response: Response, size: int, engine: Engine, seed: int) -> Indices:
+    """The `size` features whose best direction is strongest in a fit of lines alone."""
+    inputs, _ = blinded(directions)
+    fit = fit_sparse(inputs, response, seed, scans=False, n_jobs=engine.n_jobs)
+    return np.sort(np.argsort(-fit.strengths().max(axis=1), kind="stable")[:size])
+
+
+def split_rows(data: StandardisedData, seed: int) -> tuple[Indices, Indices]:
     """[n/3] random rows for the ranking, and the others; of each class about a third, and at least one."""
-    rng = np.random.default_rng([*seed, 2])
-    strata = [np.flatnonzero(problem.y == c) for c in range(problem.classes)] or [np.arange(len(problem.y))]
+    rng = np.random.default_rng([seed, 2])
+    strata = [np.flatnonzero(data.y == c) for c in range(data.classes)] or [np.arange(len(data.y))]
     if min(map(len, strata)) < 2:
         raise ValueError("screening needs at least 2 rows of every class, got 1; merge rare classes or drop screen")
     ranking = [rng.permutation(rows)[: max(1, len(rows) // 3)] for rows in strata]
     chosen = np.sort(np.concatenate(ranking))
-    return chosen, np.setdiff1d(np.arange(len(problem.y)), chosen)
+    return chosen, np.setdiff1d(np.arange(len(data.y)), chosen)
 
 
-def rank_features(
-    problems: Sequence[StandardisedData], seeds: Sequence[Seed], settings: Settings, tick: Tick | None = None
-) -> list[NDArray[np.intp]]:
-    """Features by decreasing |L| in one network without mirrors for each problem."""
-    plain = replace(settings, choose_shrinkage=False, recipe=replace(settings.recipe, coordinates="directions"))
-    outcomes = simultaneous([replace(problem, n_mirrors=0) for problem in problems], seeds, plain, tick)
-    return [np.argsort(-outcome.strengths[0, :, 0], kind="stable") for outcome in outcomes]
+def best_on_a_third(data: StandardisedData, goal: Response, size: int, engine: Engine, seed: int) -> Indices:
+    """The `size` columns that one network without mirrors, trained on the rows of `data`, follows most."""
+    inputs = Inputs(data.x.T[:, None].astype(np.float32), np.arange(data.x.shape[1]), data.covariates, len(data.x))
+    network = type(engine.network)(**{**engine.network.get_params(), "mirrored_pairs": False})
+    targets = data.codes() if data.classes else goal.values
+    strengths = fit_network(inputs, targets, data.classes, network, seed, engine.device).strengths()[0]
+    return np.sort(np.argsort(-strengths, kind="stable")[:size])

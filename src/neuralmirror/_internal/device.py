@@ -1,0 +1,30 @@
+"""Where work runs: the device of matrix products, and how many threads."""
+
+from __future__ import annotations
+
+import os
+
+from neuralmirror._internal import checks
+
+
+def resolve_device(device: str) -> str:
+    """ "auto" takes CUDA where there is one."""
+    import torch
+
+    checks.check_choice("device", str(device).split(":")[0], ("auto", "cpu", "cuda"))
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r} was asked for, but PyTorch finds no CUDA device; use 'auto' or 'cpu'")
+    return device
+
+
+def resolve_jobs(n_jobs: int | None) -> int:
+    """Threads: a number, all available cores for None, and joblib's −1 for all, −2 for all but one."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return available
+    count = int(n_jobs)
+    if count == 0:
+        raise ValueError("n_jobs must be a number of threads or −1 for all cores, got 0; leave it out for the default")
+    return count if count > 0 else max(1, available + 1 + count)

@@ -1,0 +1,66 @@
+"""How strongly a network's output follows each direction among its own inputs.
+
+    path      L(X_j) = ⟨C, w_j⟩ with C = Ω^(1)···Ω^(k)          (eq. importance)
+    gradient  mean over rows of ∂f/∂X_j
+    redraw    √(E (f(x) − f(x′))² / 2), x′ with the direction redrawn
+
+The first two are the paper's. The third sees squares and products too, whose slopes average to zero: it is the square
+root of the direction's total Sobol index, the standard deviation of an effect that acts alone.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from neuralmirror.learner.networks import Networks
+from neuralmirror.learner.training import NetworkInputs
+
+ROWS = 1024  # rows on which outputs are compared
+
+
+def path_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
+    """|L| of each direction, (m, blocks)."""
+    behind = networks.layers[0][0]  # (m, h, h')
+    for weight, _ in networks.layers[1:]:
+        behind = behind @ weight
+    return _by_block(_length(centred_outputs(networks.own @ behind)), inputs)
+
+
+def gradient_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
+    """|mean slope| along each direction, (m, blocks)."""
+    hidden = networks.first_layer(inputs.shared, inputs.own).detach().requires_grad_()
+    outputs = networks.after_first(hidden).mean(dim=1).sum(dim=0)  # (q,): networks do not mix
+    slopes = [torch.autograd.grad(output, hidden, retain_graph=True)[0].sum(dim=1) for output in outputs]
+    along = torch.stack([(networks.own @ slope[..., None])[..., 0] for slope in slopes], dim=-1)
+    return _by_block(_length(centred_outputs(along)), inputs)
+
+
+@torch.no_grad()
+def redraw_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
+    """What changes in f when each direction takes its values of other rows, (m, blocks)."""
+    shared, own = inputs.shared[:ROWS], inputs.own[:, :ROWS]
+    redrawn = torch.roll(own, own.shape[1] // 2, dims=1) - own  # (m, n, o)
+    hidden = networks.first_layer(shared, own)
+    before, found = centred_outputs(networks.after_first(hidden)), []
+    for block in range(len(inputs.direction_feature)):
+        rows = (inputs.own_direction == block).nonzero()[:, 0]
+        after = networks.after_first(hidden + redrawn[:, :, rows] @ networks.own[:, rows])
+        change = (centred_outputs(after) - before).square().sum(dim=2).mean(dim=1)
+        found.append((change / 2).sqrt())
+    return torch.stack(found, dim=1)
+
+
+def centred_outputs(values: Tensor) -> Tensor:
+    """Logits about their mean over classes: a constant added to all logits changes no probability."""
+    return values - values.mean(dim=-1, keepdim=True) if values.shape[-1] > 1 else values
+
+
+def _length(values: Tensor) -> Tensor:
+    return values.square().sum(dim=-1).sqrt()
+
+
+def _by_block(values: Tensor, inputs: NetworkInputs) -> Tensor:
+    """Sums over the inputs of each direction, (m, o) to (m, blocks)."""
+    total = values.new_zeros(len(values), len(inputs.direction_feature) + 1)
+    return total.index_add(1, inputs.own_direction, values)[:, :-1]

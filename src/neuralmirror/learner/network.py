@@ -1,0 +1,97 @@
+"""The knobs of the networks as one object, so that `network__hidden_sizes` works in a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sklearn.base import BaseEstimator
+
+from neuralmirror._internal import checks
+from neuralmirror.learner.networks import ACTIVATIONS
+from neuralmirror.learner.training import Recipe
+
+IMPORTANCES = ("redraw", "gradient", "path")
+
+
+class Network(BaseEstimator):
+    """How the networks are built, trained and read.
+
+    Parameters
+    ----------
+    hidden_sizes : int, tuple of int or None
+        Widths of the hidden layers; None gives the paper's 20 log p and 10 log p.
+    activation : "silu", "tanh", "relu" or "sigmoid"
+    waves : int
+        Functions of each direction beside its line in the numeric embedding; 0 gives raw inputs.
+    shrinkage : float
+        Group shrinkage of the first-layer rows of each direction; 0 for none.
+    adaptive_power : float
+        How much less large features are shrunk than small ones; 0 shrinks all alike.
+    steps, batch_size, learning_rate
+        Length of the training, rows per step, and Adam's rate at its start.
+    early_stopping : bool
+        Keep the weights of the best held-out loss, on a fifth of the rows.
+    importance : "redraw", "gradient" or "path"
+        How strongly a network follows a direction: what changes in its output when the direction is redrawn (the
+        total Sobol index), the mean slope, or the paper's path product.
+    mirrored_pairs : bool
+        Hold weights for X_j ± c_jZ_j as the paper does, instead of X_j and c_jZ_j.
+    """
+
+    def __init__(
+        self,
+        hidden_sizes: int | Sequence[int] | None = 100,
+        activation: str = "silu",
+        waves: int = 4,
+        shrinkage: float = 1.0,
+        adaptive_power: float = 0.5,
+        steps: int = 600,
+        batch_size: int = 128,
+        learning_rate: float = 3e-3,
+        early_stopping: bool = False,
+        importance: str = "redraw",
+        mirrored_pairs: bool = False,
+    ) -> None:
+        self.hidden_sizes = hidden_sizes
+        self.activation = activation
+        self.waves = waves
+        self.shrinkage = shrinkage
+        self.adaptive_power = adaptive_power
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
+        self.importance = importance
+        self.mirrored_pairs = mirrored_pairs
+
+    @classmethod
+    def paper(cls) -> Network:
+        """The paper's perceptron: raw mirrored pairs, no shrinkage, path products."""
+        return cls(
+            hidden_sizes=None, activation="relu", waves=0, shrinkage=0.0, adaptive_power=0.0, steps=2500,
+            learning_rate=2e-3, importance="path", mirrored_pairs=True,
+        )  # fmt: skip
+
+    def recipe(self) -> Recipe:
+        """The parameters of the training, checked."""
+        checks.check_choice("activation", self.activation, ACTIVATIONS)
+        checks.check_choice("importance", self.importance, IMPORTANCES)
+        return Recipe(
+            steps=checks.check_count("steps", self.steps),
+            batch_size=checks.check_count("batch_size", self.batch_size),
+            learning_rate=checks.check_positive("learning_rate", self.learning_rate),
+            shrinkage=checks.check_positive("shrinkage", self.shrinkage, zero=True),
+            adaptive_power=checks.check_positive("adaptive_power", self.adaptive_power, zero=True),
+            mirrored_pairs=bool(self.mirrored_pairs),
+            early_stopping=bool(self.early_stopping),
+        )
+
+    def sizes(self) -> tuple[int, ...] | None:
+        """The widths of the hidden layers, or None for the paper's."""
+        if self.hidden_sizes is None:
+            return None
+        widths = [self.hidden_sizes] if isinstance(self.hidden_sizes, int) else self.hidden_sizes
+        sizes = tuple(checks.check_count("hidden_sizes", size) for size in widths)
+        if not sizes:
+            raise ValueError("hidden_sizes must name at least one hidden layer, got none; try (100, 50)")
+        return sizes

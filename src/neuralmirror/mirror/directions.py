@@ -1,0 +1,90 @@
+"""The directions of every feature: X_j and its K opponents, conditional copies or independent noise."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from neuralmirror._internal.standardised import StandardisedData
+from neuralmirror.learner.inputs import Inputs
+from neuralmirror.mirror.conditional import ConditionalLaw, conditional_law, draw_copies
+from neuralmirror.mirror.noise import draw_noise, feature_generators
+from neuralmirror.mirror.scales import ScaleRule
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Directions:
+    """X_j first and its opponents after it, centred, with the standard deviation of what sets them apart."""
+
+    values: NDArray[np.float32]  # (columns, K+1, n)
+    feature: Indices  # (columns,): the feature of each column
+    covariates: Floats  # (n, c)
+    scales: Floats  # (columns,): c_j in units of a column's standard deviation
+    law: ConditionalLaw | None = None
+
+    @property
+    def n_features(self) -> int:
+        """p."""
+        return int(self.feature[-1]) + 1
+
+    @property
+    def explained_by_others(self) -> Floats:
+        """The share of each column's variance that the other features predict, (columns,)."""
+        return np.zeros(len(self.values)) if self.law is None else self.law.explained
+
+    def features(self, index: Indices) -> Directions:
+        """Some of the features."""
+        columns = np.flatnonzero(np.isin(self.feature, index))
+        feature = np.searchsorted(np.sort(index), self.feature[columns])
+        return Directions(self.values[columns], feature, self.covariates, self.scales[columns])
+
+
+def conditional_directions(data: StandardisedData, n_mirrors: int, seed: tuple[int, ...]) -> Directions:
+    """X_j and X̃_j^k = E[X_j | X_-j] + residuals drawn anew."""
+    law = conditional_law(data.x, data.covariates, data.group)
+    copies = draw_copies(law, data.x, n_mirrors, feature_generators(data.x, *seed), data.group)
+    return _joined(data, copies, law.scales, law)
+
+
+def independent_directions(
+    data: StandardisedData, n_mirrors: int, rule: ScaleRule, seed: tuple[int, ...], device: str = "cpu"
+) -> Directions:
+    """X_j and c_jZ_j^k with Z ~ N(0, I), as in the paper; c_j by one of its rules."""
+    z = draw_noise(feature_generators(data.x, *seed), len(data.x), n_mirrors).astype(np.float32, order="C")
+    x = torch.from_numpy(data.x).to(device, torch.float32)
+    scales = rule(x, torch.from_numpy(z).to(device)).double().cpu().numpy()
+    return _joined(data, (scales * z.transpose(2, 0, 1)).transpose(2, 0, 1), scales)
+
+
+def _joined(
+    data: StandardisedData, opponents: NDArray[np.float32], scales: Floats, law: ConditionalLaw | None = None
+) -> Directions:
+    values = np.concatenate([data.x.T[:, None].astype(np.float32), opponents], axis=1)
+    values -= values.mean(axis=2, keepdims=True)
+    return Directions(values, data.group, data.covariates, scales, law)
+
+
+def blinded(directions: Directions) -> tuple[Inputs, Indices]:
+    """What a learner may see, and the direction that stands at each place, (p, K+1).
+
+    The directions of a feature are put in an order that follows from their values alone, so that no learner can know
+    which of them is the feature: exchanging X_j with a copy exchanges their strengths and changes nothing else.
+    """
+    first = np.searchsorted(directions.feature, np.arange(directions.n_features))
+    keys = np.array([[zlib.crc32(column.tobytes()) for column in values] for values in directions.values[first]])
+    order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
+    values = np.take_along_axis(directions.values, order[directions.feature][:, :, None], axis=1)
+    inputs = Inputs(values, directions.feature, directions.covariates, values.shape[2])
+    return inputs, order
+
+
+def unblinded(strengths: Floats, order: Indices) -> Floats:
+    """Strengths (p, K+1) with X_j first again."""
+    return np.take_along_axis(strengths, np.argsort(order, axis=1), axis=1)
