@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuralmirror._internal import checks
+from neuralmirror._internal import responses
 from neuralmirror.io.cleaning import Cleaned, clean
 from neuralmirror.io.loading import Dataset, load
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
@@ -89,7 +89,7 @@ def _missing(cleaned: Cleaned) -> str:
 
 def _target(data: Dataset) -> str:
     y = data.y
-    kind = checks.guess_task(np.asarray(y), "auto")
+    kind = responses.guess_task(np.asarray(y), "auto")
     if kind == "regression":
         return f"{data.target}: numbers from {y.min():g} to {y.max():g} (regression)"
     levels, counts = np.unique(y, return_counts=True)
