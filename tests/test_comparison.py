@@ -61,7 +61,7 @@ def test_agreement_is_the_jaccard_index(result):
 
 def test_jaccard_of_small_sets():
     none, one, two = np.array([0, 0, 0], bool), np.array([1, 0, 0], bool), np.array([1, 1, 0], bool)
-    assert co.jaccard(none, none) == 1
+    assert np.isnan(co.jaccard(none, none))
     assert co.jaccard(none, one) == 0
     assert co.jaccard(one, two) == 0.5
 

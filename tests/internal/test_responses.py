@@ -52,7 +52,6 @@ BAD = {
     "time zones": (pd.Series(pd.date_range("2020", periods=N, tz="UTC")), "auto", "y holds dates"),
     "NA": (pd.Series(["a", "b", None] * (N // 3), dtype="string"), "auto", r"NA or None \(first in row 2\)"),
     "NA numbers": (pd.Series([1, 2, None] * (N // 3), dtype="Int64"), "auto", "y contains NaN"),
-    "complex": (T + 1j, "auto", "(?i)complex"),
     "one member": (rare(True), "auto", "class 'east' of y has a single member.*drop that row, or merge"),
     "one member in numbers": (rare(False), "classification", "class '2' .*task='regression'"),
     "numbers as classes": (T, "classification", "60 different values in 60 rows.*use task='regression'"),

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 MARKER = ".neuralmirror"  # the file by which we know a temporary folder as our own
 LEAST_SPACE = 1 << 20
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 ELSEWHERE = "name another place with --out"
 
 
@@ -167,4 +168,9 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 def escaped(name: str) -> str:
     """A name that no spreadsheet takes for a formula: an apostrophe goes before =, +, -, @, tab and return."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+    return f"'{name}" if name.startswith(FORMULAS) else name
+
+
+def unescaped(name: str) -> str:
+    """The name that `escaped` was given."""
+    return name[1:] if name.startswith("'") and name[1:].startswith(FORMULAS) else name

@@ -43,8 +43,6 @@ def _plain_values(values: NDArray[Any]) -> NDArray[Any]:
     dates = values.dtype.kind == "O" and any(isinstance(value, datetime.date | datetime.timedelta) for value in values)
     if values.dtype.kind in "mM" or dates:
         raise ValueError("y holds dates or times; turn them into numbers first (days since the first one, say)")
-    if values.dtype.kind == "c":
-        raise ValueError("y holds complex numbers, but a response is real; take their size or their real part")
     return values
 
 
