@@ -27,10 +27,9 @@ SAME = 0.99999  # a feature that correlates above this with the target is a copy
 
 
 def decisions(data: Dataset, cleaned: Cleaned, task: str = "auto") -> list[str]:
-    """One line for the target, and one for each decision about the features and samples."""
-    told = getattr(cleaned, "decisions", None)
-    steps = [_with_option(step) for step in cleaned.steps] if told is None else [str(line) for line in told]
-    return [target_line(data, task), *steps]
+    """One line for the target, one for each step of cleaning, and one for each decision of the readers."""
+    quiet = [str(one) for one in getattr(cleaned, "decisions", ()) if not getattr(one, "warns", False)]
+    return [target_line(data, task), *map(_with_option, cleaned.steps), *quiet]
 
 
 def _with_option(step: str) -> str:
@@ -54,7 +53,10 @@ def target_line(data: Dataset, task: str = "auto") -> str:
 
 
 def cautions(data: Dataset, cleaned: Cleaned) -> list[str]:
-    """What may cost or falsely win a feature: columns that repeat the target."""
+    """What may cost or falsely win a feature, such as a column that repeats the target."""
+    told = getattr(cleaned, "decisions", None)
+    if told is not None:
+        return [str(one) for one in told if getattr(one, "warns", False)]
     return [
         f"feature {name!r} is the target {data.target!r} itself, or a multiple of it; if it was not known before the "
         f"target, leave it out with --drop {name}"
