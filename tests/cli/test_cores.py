@@ -49,3 +49,16 @@ def test_a_typo_is_answered_at_once() -> None:
     )
     assert done.returncode == 2
     assert time.perf_counter() - began < 2.5
+
+
+@pytest.mark.parametrize("words", ["nowhere.csv --target y", "d.csv --target y -q 10", "d.csv --target y -o d.csv"])
+def test_a_mistake_that_is_plain_is_refused_before_torch_is_loaded(words: str, tmp_path: Path) -> None:
+    write(tmp_path / "d.csv")
+    program = (
+        "import sys; from neuralmirror.cli import main; code = main(['select', *sys.argv[1:]])\n"
+        "sys.exit('loaded torch' if 'torch' in sys.modules else code)"
+    )
+    command = [sys.executable, "-c", program, *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from neuralmirror.report import run as report_run
+from neuralmirror.report.tables import weak_tail
 from new_user import FAST, Y, rows, run, write
 
 
@@ -97,3 +98,10 @@ def test_a_long_run_says_now_and_then_how_far_it_is(
     assert "\x1b" not in beats
     assert run("select", file, "--target", "y", "-o", tmp_path / "b", *FAST, "--quiet") == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_drop_in_the_evidence_is_pointed_out() -> None:
+    strong = [{"feature": "a", "statistic": 0.5}, {"feature": "b", "statistic": 0.3}]
+    assert weak_tail(strong) == []
+    (told,) = weak_tail([*strong, {"feature": "c", "statistic": 0.003}])
+    assert told.startswith("from c on, the evidence is 100 times weaker")

@@ -24,17 +24,18 @@ def write_selector(path: str | Path, selector: Any) -> None:
         if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
     }
     rest = {k: v for k, v in vars(selector).items() if k not in arrays and not isinstance(v, Columns)}
-    state = json.dumps(rest, default=_plain)
-    header = {"class": type(selector).__name__, "version": version("neuralmirror"), "state": state}
-    Path(path).write_bytes(save(arrays, metadata=header))
+    header = {"class": type(selector).__name__, "version": version("neuralmirror"), "state": rest}
+    # One entry: safetensors writes several in an order of its own, and a result must be the same bytes every time.
+    Path(path).write_bytes(save(arrays, metadata={"neuralmirror": json.dumps(header, default=_plain)}))
 
 
 def read_selector(path: str | Path, selector: Any) -> None:
     """Fill a new selector with what `write_selector` wrote of one of its class."""
     kind = type(selector).__name__
-    header, arrays, state = _contents(path)
+    header, arrays = _contents(path)
     if header.get("class") != kind:
         raise ValueError(f"{path} holds a {header.get('class')}, not a {kind}; load it with that class")
+    state = header.get("state")
     if not isinstance(state, dict):
         raise ValueError(f"{path} is damaged: its parameters are missing")
     for name, value in {**{key: _rebuilt(key, value) for key, value in state.items()}, **arrays}.items():
@@ -45,14 +46,17 @@ def read_selector(path: str | Path, selector: Any) -> None:
         raise ValueError(f"{path} is damaged: its results do not fit together")
 
 
-def _contents(path: str | Path) -> tuple[dict[str, str], dict[str, Any], Any]:
+def _contents(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays; 0.1.0 wrote the header as three entries."""
     try:
         with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
+            entries = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        return header, arrays, json.loads(header.get("state", "null"))
+        old = {**entries, "state": json.loads(entries.get("state", "null"))}
+        header = json.loads(entries["neuralmirror"]) if "neuralmirror" in entries else old
     except (SafetensorError, RecursionError, ValueError, TypeError, KeyError, OverflowError) as reason:
         raise ValueError(f"{path} is damaged, or no file that `save` wrote ({reason})") from None
+    return header if isinstance(header, dict) else {}, arrays
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuralmirror._internal.output import check_folder, check_writable, results_folder, write_csv, write_json
-from neuralmirror.cli.options import AS_IT_IS, AsJson, Fdr, Jobs, Out, Reading, TaskName, Whole, listed
+from neuralmirror.cli.options import (
+    AS_IT_IS,
+    AsJson,
+    Fdr,
+    Fitting,
+    Jobs,
+    Out,
+    Reading,
+    TaskName,
+    Whole,
+    listed,
+    request_for,
+)
 from neuralmirror.cli.terminal import print_json, say, show_table
 from neuralmirror.cli.threads import threads
 
@@ -66,15 +78,14 @@ def compare(
     as_json
         Print the outcome as JSON, the record of comparison.json.
     """
-    rules = reading.rules()
     check_folder(out, force)
     check_writable(out)
+    request = request_for(data, reading, Fitting(fdr=fdr, task=task, jobs=jobs))
     with threads(jobs) as number:
         from neuralmirror.report.decisions import decisions
-        from neuralmirror.report.record import Request
         from neuralmirror.report.run import read
 
-        loaded, cleaned = read(Request(reading.source(data), rules))
+        loaded, cleaned = read(request)
         told = decisions(loaded, cleaned, task)
         settings: dict[str, Any] = {"fdr": fdr, "task": task, "random_state": seed, "device": device, "n_jobs": number}
         result = compared(cleaned, listed(methods), settings)

@@ -59,7 +59,7 @@ def _selected(
 ) -> dict[str, Any]:
     """Write the example as a file, and select from it as from any other."""
     from neuralmirror.io.loading import Source
-    from neuralmirror.report.record import Request
+    from neuralmirror.report.request import Request
 
     rows = ([*(f"{v:.17g}" for v in x), f"{y:.17g}"] for x, y in zip(data.x, data.y, strict=True))
     write_csv(file, [*data.names, TARGET], rows)

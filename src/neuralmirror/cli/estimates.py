@@ -14,7 +14,7 @@ from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.loading import Dataset
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 from neuralmirror.report.decisions import cautions, decisions
-from neuralmirror.report.record import SCHEMA, Request
+from neuralmirror.report.request import SCHEMA, Request
 from neuralmirror.report.run import fit, read
 
 TRIAL_COLUMNS = 60
@@ -68,6 +68,7 @@ def seconds(cleaned: Cleaned, parameters: dict[str, Any]) -> float:
     defaults = NeuralGaussianMirror().get_params()
     if "steps" not in defaults:
         return float(CHECKING * _timed(small, parameters) * growth * networks)
+    _timed(small, {**parameters, "steps": 2})  # loads and compiles what the first fit needs
     short, long = (_timed(small, {**parameters, "steps": steps}) for steps in TRIAL_STEPS)
     step = max(long - short, 1e-4) / (TRIAL_STEPS[1] - TRIAL_STEPS[0])
     fixed = max(short - step * TRIAL_STEPS[0], 0.0)

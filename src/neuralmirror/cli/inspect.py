@@ -22,10 +22,11 @@ def inspect(
     as_json
         Print the findings as JSON, numbers as numbers.
     """
-    with threads(fitting.jobs) as jobs:
+    request = request_for(data, reading, fitting)
+    with threads(fitting.jobs):
         from neuralmirror.cli import estimates
 
-        found = estimates.inspect(request_for(data, reading, fitting, jobs))
+        found = estimates.inspect(request)
     if as_json:
         print_json(found)
     else:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
+from neuralmirror.cli.threads import core_count
+
 if TYPE_CHECKING:
     from neuralmirror.io.cleaning import Rules
     from neuralmirror.io.loading import Source
-    from neuralmirror.report.record import Request
+    from neuralmirror.report.request import Request
 
 
 def _whole(_: Any, tokens: list[Token]) -> int:
@@ -135,13 +137,15 @@ def listed(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for row in csv.reader([names], skipinitialspace=True) for name in row if name.strip())
 
 
-def request_for(data: Path, reading: Reading, fitting: Fitting, jobs: int | None = None, **more: Any) -> Request:
-    """The options of a command as what the run needs."""
-    from neuralmirror.report.record import Request
+def request_for(data: Path, reading: Reading, fitting: Fitting, **more: Any) -> Request:
+    """The options of a command as what the run needs, checked as far as that is quick."""
+    from neuralmirror.report.request import Request, check_request
 
-    parameters = fitting.parameters() | ({} if jobs is None else {"n_jobs": jobs})
+    parameters = {**fitting.parameters(), "n_jobs": core_count(fitting.jobs)}
     command = shlex.join(["neuralmirror", *sys.argv[1:]])
-    return Request(reading.source(data), reading.rules(), parameters, command=command, **more)
+    request = Request(reading.source(data), reading.rules(), parameters, command=command, **more)
+    check_request(request)
+    return request
 
 
 def _number_or_word(value: Any) -> Any:

@@ -15,7 +15,7 @@ from neuralmirror.cli.terminal import print_json, say, show_table
 from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
-    from neuralmirror.report.record import Request
+    from neuralmirror.report.request import Request
 
 SHOWN = 15  # features on the terminal; selection.csv holds all
 OUT = Path("neuralmirror-results")
@@ -65,9 +65,9 @@ def select(
     check_folder(out, force)
     if calibrate < 0:
         raise ValueError(f"--calibrate takes a number of simulated responses, got {calibrate}; 20 is a fair start")
-    with threads(fitting.jobs) as jobs:
-        more = {"check": not no_check, "calibrate": calibrate, "escape_formulas": escape_formulas}
-        request = request_for(data, reading, fitting, jobs, **more)
+    more = {"check": not no_check, "calibrate": calibrate, "escape_formulas": escape_formulas}
+    request = request_for(data, reading, fitting, **more)
+    with threads(fitting.jobs):
         record = run_and_tell(request, out, force=force, quiet=quiet, as_json=as_json)
     if as_json:
         print_json(document(record, out))
@@ -101,6 +101,8 @@ def show_selection(record: dict[str, Any], out: Path) -> None:
         say(f"and {len(found) - SHOWN} more in selection.csv")
     for text in (record["result"]["explanation"], *parts(record["result"]), *calibration(record), *cautions(record)):
         say(text)
+    if record["settings"]["n_repeats"] == 1:
+        say("One draw: another seed may select somewhat other features; --n-repeats 10 combines ten draws.")
     say(f"Results in {out}; open {out / 'report.html'}")
 
 

@@ -24,12 +24,17 @@ def available_cores() -> int:
     return min(cores, int(asked)) if asked.isdigit() and int(asked) else cores
 
 
+def core_count(jobs: int | None) -> int:
+    """What --jobs asks for, or the cores available."""
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}; leave it out to use all available cores")
+    return jobs or available_cores()
+
+
 @contextmanager
 def threads(jobs: int | None) -> Iterator[int]:
     """Bound all threads to `jobs`, or to the cores available; yield that number. Earlier limits come back."""
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}; leave it out to use all available cores")
-    number = jobs or available_cores()
+    number = core_count(jobs)
     before = {name: os.environ.get(name) for name in POOLS}
     os.environ.update(dict.fromkeys(POOLS, str(number)))  # for what is not loaded yet
     import torch

@@ -82,9 +82,3 @@ def check_target(y: Any, task: str) -> str:
     if resolved == "classification":
         responses.check_classes(values)
     return resolved
-
-
-def check_covariates(target: str | None, covariates: Iterable[str]) -> None:
-    """The target cannot be its own covariate: it would explain everything away."""
-    if target is not None and target in covariates:
-        raise ValueError(f"{target!r} is the target and cannot be a covariate as well; take it out of --covariates")

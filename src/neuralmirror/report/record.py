@@ -6,7 +6,7 @@ import hashlib
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,28 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from neuralmirror.io.cleaning import Cleaned, Rules
+from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.loading import Dataset, Source
 from neuralmirror.io.tables import Dropped
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
-from neuralmirror.report.tables import feature_rows, plain, selected_features
+from neuralmirror.report.request import SCHEMA, Request
+from neuralmirror.report.tables import feature_rows, plain, selected_features, weak_tail
 
-SCHEMA = 1  # raised whenever a field changes its meaning or goes away
 PACKAGES = ("neuralmirror", "torch", "scikit-learn", "numpy")
 ASIDE = ("progress", "checkpoint", "feature_groups", "covariates", "n_jobs")  # parameters that are no settings
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked for."""
-
-    source: Source
-    rules: Rules = field(default_factory=Rules)
-    parameters: dict[str, Any] = field(default_factory=dict)  # of NeuralGaussianMirror
-    check: bool = True  # train a second network to see whether it predicts anything
-    calibrate: int = 0  # responses to simulate for each kind of calibration; none for 0
-    command: str = ""  # as it was typed
-    escape_formulas: bool = False  # keep spreadsheets from taking names for formulas
 
 
 def describe(
@@ -47,6 +34,7 @@ def describe(
     messages: Sequence[str],
 ) -> dict[str, Any]:
     """Everything that run.json says but diagnostics, calibration and seconds."""
+    result = _result(cleaned, mirror)
     return {
         "schema": SCHEMA,
         "command": request.command,
@@ -61,8 +49,8 @@ def describe(
             "dropped": [summary(d) for d in cleaned.dropped],
             "dropped_samples": [summary(d) for d in cleaned.dropped_samples],
         },
-        "result": _result(cleaned, mirror),
-        "warnings": list(dict.fromkeys(messages)),
+        "result": result,
+        "warnings": list(dict.fromkeys([*messages, *weak_tail(result["features"])])),
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }

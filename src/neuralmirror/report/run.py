@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from neuralmirror._internal import checks
 from neuralmirror._internal.cache import fingerprint
 from neuralmirror._internal.output import check_folder, check_writable, results_folder, write_json
 from neuralmirror._internal.progress import progress as shown
@@ -19,11 +18,12 @@ from neuralmirror.calibration import calibrate
 from neuralmirror.io.cleaning import Cleaned, clean
 from neuralmirror.io.loading import Dataset, load
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
-from neuralmirror.report.decisions import cautions, check_covariates, check_target, decisions
+from neuralmirror.report.decisions import cautions, check_target, decisions
 from neuralmirror.report.diagnostics import held_out, sign_balance
 from neuralmirror.report.pieces import completed_pieces, count_pieces
-from neuralmirror.report.record import Request, describe
+from neuralmirror.report.record import describe
 from neuralmirror.report.rendering import render
+from neuralmirror.report.request import Request, check_covariates, check_request
 from neuralmirror.report.tables import feature_rows, write_tables
 
 __all__ = ["FILES", "Request", "fit", "read", "select"]
@@ -48,7 +48,7 @@ def select(
 
     `tell` hears of each decision about the data before the fit begins; `add` may put more files beside the results.
     """
-    checks.check_fdr(request.parameters.get("fdr", 0.1))
+    check_request(request)
     check_folder(out, force)
     check_writable(out)
     clock = Clock()
@@ -73,7 +73,6 @@ def select(
 def read(request: Request, clock: Clock | None = None) -> tuple[Dataset, Cleaned]:
     """The data as they were read, and as they are after cleaning."""
     clock = clock or Clock()
-    check_covariates(request.source.target, request.source.covariates)
     with clock("reading"):
         data = load(request.source)
     check_covariates(data.target, data.covariates)

@@ -23,6 +23,7 @@ COLUMNS = [
     "missing_share",
     "represents",
 ]
+GAP = 30  # from one selected feature to the next, a drop of M by this factor is pointed out
 DROPPED = ["feature", "reason", "represented_by"]
 
 
@@ -101,6 +102,19 @@ def selected_features(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[di
         for j in ranked(cleaned, mirror)
         if mirror.support_[j]
     ]
+
+
+def weak_tail(features: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence where the evidence for the last selected features is a small fraction of that for the others."""
+    sizes = [one["statistic"] for one in features]
+    for place in range(1, len(sizes)):
+        if 0 < sizes[place] * GAP < sizes[place - 1]:
+            names = ", ".join(str(one["feature"]) for one in features[place:][:5])
+            return [
+                f"from {names} on, the evidence is {sizes[place - 1] / sizes[place]:.0f} times weaker than for the "
+                "features before: the level allows some false ones, and they are most likely there"
+            ]
+    return []
 
 
 def effects_by_feature(mirror: Any) -> dict[str, Any]:
