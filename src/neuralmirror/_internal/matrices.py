@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 from scipy.sparse import issparse
@@ -31,11 +31,12 @@ def _check_memory(shape: tuple[int, int]) -> None:
 
 
 def _free_memory() -> int:
-    """Bytes of memory that are free; no limit where the system does not tell."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
+    """Bytes of memory that are available; no limit where the system does not tell."""
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
         return 1 << 62
+    lines = dict(line.split(":", 1) for line in meminfo.read_text(encoding="ascii").splitlines() if ":" in line)
+    return int(lines.get("MemAvailable", f"{1 << 52} kB").split()[0]) * 1024
 
 
 def with_text_names(x: Any) -> Any:
