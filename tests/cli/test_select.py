@@ -225,6 +225,7 @@ def test_ctrl_c_ends_cleanly(
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 130
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.partial").exists(), "nothing was complete"
 
 
 @pytest.mark.parametrize("command", [["--help"], ["select", "--help"], ["inspect", "--help"], ["report", "--help"]])

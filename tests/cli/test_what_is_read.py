@@ -95,3 +95,14 @@ def test_names_with_commas_can_be_quoted(tmp_path: Path) -> None:
     file = write(tmp_path / "d.csv", names={11: "a,b"})
     assert run("select", file, "--target", "y", "-o", tmp_path / "o", *FAST, "--quiet", "--drop", '"a,b",f10') == 0
     assert len(rows(tmp_path / "o")) == 10
+
+
+def test_a_check_that_fails_does_not_cost_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise RuntimeError("sizes\ndiffer")
+
+    monkeypatch.setattr(report_run, "held_out", failing)
+    file = write(tmp_path / "d.csv")
+    assert run("select", file, "--target", "y", "-o", tmp_path / "o", "--steps=40", "--quiet") == 0
+    record = json.loads((tmp_path / "o" / "run.json").read_text())
+    assert "the check on rows held out could not be made (sizes differ)" in record["warnings"]

@@ -8,7 +8,9 @@ import numpy as np
 
 FIXED = ("selection.csv", "dropped.csv", "model.safetensors")  # the same bytes in every run; the others hold the time
 WHOLE = {*FIXED, "run.json", "report.html"}
-SETTINGS = ["--target", "y", "--scheme", "individual", "--n-repeats", "3", "--steps", "150", "--no-check", "-j", "1"]
+BASIC = ["--target", "y", "--scheme", "individual", "--no-check", "-j", "1", "--quiet"]
+SHORT = ["--n-repeats", "3", "--steps", "150"]
+LONG = ["--n-repeats", "8", "--steps", "400"]  # long enough that most kills hit the fit
 
 
 def write_table(path: Path) -> Path:
@@ -22,9 +24,14 @@ def write_table(path: Path) -> Path:
     return path
 
 
-def command(data: Path, out: Path, *more: str) -> list[str]:
+def arguments(data: Path, out: Path, effort: list[str]) -> list[str]:
+    """The words behind `neuralmirror`."""
+    return ["select", str(data), "-o", str(out), *BASIC, *effort]
+
+
+def command(data: Path, out: Path, effort: list[str]) -> list[str]:
     """The words of a process that selects."""
-    return [sys.executable, "-m", "neuralmirror", "select", str(data), "-o", str(out), *SETTINGS, "--quiet", *more]
+    return [sys.executable, "-m", "neuralmirror", *arguments(data, out, effort)]
 
 
 def environment() -> dict[str, str]:

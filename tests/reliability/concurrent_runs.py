@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cohort import command, contents, environment, left_behind, write_table
+from cohort import SHORT, command, contents, environment, left_behind, write_table
 
 
 def main(runs: int) -> list[str]:
@@ -18,7 +18,8 @@ def main(runs: int) -> list[str]:
         data = write_table(folder / "table.csv")
         outs = [folder / f"run-{number}" for number in range(runs)]
         processes = [
-            subprocess.Popen(command(data, out), env=environment(), stderr=subprocess.PIPE, text=True) for out in outs
+            subprocess.Popen(command(data, out, SHORT), env=environment(), stderr=subprocess.PIPE, text=True)
+            for out in outs
         ]
         ends = [(process.communicate()[1], process.returncode) for process in processes]
         wrong = [f"{out.name} ended with {code}: {told}" for out, (told, code) in zip(outs, ends, strict=True) if code]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from cohort import SETTINGS, WHOLE, contents, left_behind, write_table
+from cohort import SHORT, WHOLE, arguments, contents, left_behind, write_table
 
 from neuralmirror.cli import main as neuralmirror
 
@@ -85,7 +85,7 @@ def selected(data: Path, out: Path) -> tuple[int, str]:
     told = io.StringIO()
     with contextlib.redirect_stderr(told), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        code = neuralmirror(["select", str(data), "-o", str(out), *SETTINGS, "--quiet"])
+        code = neuralmirror(arguments(data, out, SHORT))
     return code, told.getvalue()
 
 

@@ -3,6 +3,7 @@
 python tests/reliability/kill_and_resume.py 20
 """
 
+import json
 import random
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cohort import WHOLE, command, contents, environment, left_behind, write_table
+from cohort import LONG, WHOLE, command, contents, environment, left_behind, write_table
 
 
 def main(kills: int) -> list[str]:
@@ -19,28 +20,34 @@ def main(kills: int) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         data = write_table(folder / "table.csv")
-        began = time.monotonic()
-        subprocess.run(command(data, folder / "peace"), check=True, env=environment())
-        length = time.monotonic() - began
+        subprocess.run(command(data, folder / "peace", LONG), check=True, env=environment())
+        length = json.loads((folder / "peace" / "run.json").read_text())["seconds"]["fitting"]
         expected = contents(folder / "peace")
         wrong, early, resumed = [], 0, 0
         for number in range(kills):
-            moment = chance.uniform(0, length)
-            finished = killed(command(data, folder / f"run-{number}"), moment)
-            early += not finished
-            resumed += bool(list((folder / f"run-{number}.partial").rglob("*.npz")))
-            wrong += checked(folder, data, folder / f"run-{number}", expected, f"killed after {moment:.2f} s")
+            out = folder / f"run-{number}"
+            moment = chance.uniform(-0.1, 1.1) * length  # of the fit; some before it and some after
+            early += not killed(command(data, out, LONG), out, moment)
+            resumed += bool(list(pieces(out).rglob("*.npz")))
+            wrong += checked(folder, data, out, expected, f"killed {moment:.2f} s into the fit")
         print(
-            f"{kills} kills, {early} of them before the end of a run of {length:.1f} s and {resumed} with completed "
-            f"pieces to take up: {len(wrong)} problems"
+            f"{kills} kills, {early} of them before the end of a run and {resumed} with completed pieces to take up: "
+            f"{len(wrong)} problems"
         )
     return wrong
 
 
-def killed(words: list[str], moment: float) -> bool:
-    """Start a process and kill it after so many seconds; whether it had finished before."""
+def pieces(out: Path) -> Path:
+    """Where a run keeps what is complete; it is there as soon as the fit begins."""
+    return out.with_name(f"{out.name}.partial")
+
+
+def killed(words: list[str], out: Path, moment: float) -> bool:
+    """Start a process and kill it so many seconds into its fit; whether it had finished before."""
     process = subprocess.Popen(words, env=environment())
-    time.sleep(moment)
+    while moment > 0 and process.poll() is None and not pieces(out).exists():
+        time.sleep(0.005)
+    time.sleep(abs(moment))
     finished = process.poll() is not None
     process.kill()
     process.wait()
@@ -52,7 +59,7 @@ def checked(folder: Path, data: Path, out: Path, expected: dict[str, bytes], wha
     found = {path.name for path in out.iterdir()} if out.exists() else set()
     wrong = [f"{what}: half a result, {sorted(found)}"] if found not in (set(), WHOLE) else []
     if not found:
-        done = subprocess.run(command(data, out), env=environment(), capture_output=True, text=True)
+        done = subprocess.run(command(data, out, LONG), env=environment(), capture_output=True, text=True)
         if done.returncode:
             return [*wrong, f"{what}: the next run ended with {done.returncode}: {done.stderr}"]
     if contents(out) != expected:

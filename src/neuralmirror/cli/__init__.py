@@ -46,7 +46,7 @@ def build() -> App:
     )
     for name, (path, line) in COMMANDS.items():
         app.command(path, name=name, help=line)
-    app.register_install_completion_command(help="Install tab completion for this shell.")
+    app.register_install_completion_command(help="Install tab completion: adds a line to this shell's start-up file.")
     return app
 
 

@@ -108,7 +108,7 @@ def fit(mirror: NeuralGaussianMirror, cleaned: Cleaned) -> None:
     c = len(cleaned.covariate_names)
     p = len(cleaned.names)
     mirror.covariates = list(range(p, p + c)) or None
-    if tuple(cleaned.groups) != tuple(cleaned.names):  # two levels are one column, with a name of its own
+    if cleaned.groups != cleaned.names:  # also for two levels, whose one column is not named as its feature
         mirror.feature_groups = [*cleaned.groups, *(f"covariate {name}" for name in cleaned.covariate_names)]
     mirror.fit(np.hstack([cleaned.x, cleaned.covariates]), cleaned.y)
     mirror.checkpoint = mirror.n_jobs = mirror.progress = None  # none of them belongs to the result
@@ -126,8 +126,18 @@ def diagnose(mirror: NeuralGaussianMirror, cleaned: Cleaned, check: bool) -> dic
     if check and mirror.task_ == "classification" and fewest < FEWEST_MEMBERS:
         warnings.warn(f"the check on rows held out was left out: a class has only {fewest} members", stacklevel=2)
     elif check:
-        trust["held_out"] = held_out(mirror, np.hstack([cleaned.x, cleaned.covariates]), cleaned.y).as_record()
+        trust |= checked(mirror, cleaned)
     return trust
+
+
+def checked(mirror: NeuralGaussianMirror, cleaned: Cleaned) -> dict[str, Any]:
+    """The loss on rows held out. A check that fails is said, and never costs the result it was to check."""
+    try:
+        return {"held_out": held_out(mirror, np.hstack([cleaned.x, cleaned.covariates]), cleaned.y).as_record()}
+    except (ValueError, RuntimeError) as reason:
+        why = " ".join(str(reason).split())
+        warnings.warn(f"the check on rows held out could not be made ({why})", stacklevel=2)
+        return {}
 
 
 def calibrated(request: Request, cleaned: Cleaned, progress: bool | None = False) -> dict[str, Any]:
