@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter
 
 from neuralmirror._internal.output import check_folder, check_writable, results_folder, write_csv, write_json
 from neuralmirror.cli.options import (
@@ -20,15 +23,47 @@ from neuralmirror.cli.options import (
     request_for,
 )
 from neuralmirror.cli.terminal import print_json, say, show_table
-from neuralmirror.cli.threads import threads
+from neuralmirror.cli.threads import core_count, threads
 
 if TYPE_CHECKING:
     from neuralmirror.comparison import Comparison
     from neuralmirror.io.cleaning import Cleaned
+    from neuralmirror.report.request import Request
 
 SCHEMA = 1
 SHOWN = 30  # features on the terminal; selections.csv holds all
 OUT = Path("neuralmirror-comparison")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Terms:
+    """The terms on which all methods are compared."""
+
+    fdr: Fdr = 0.1
+    """False discovery rate: the largest acceptable expected share of false features among those selected."""
+    task: TaskName = "auto"
+    """What the target is; auto takes text, and numbers of exactly two values, as classes."""
+    seed: Whole = 0
+    """Fixes every draw."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    jobs: Jobs = None
+    """Cores to use, for all threads together; those available to the process by default."""
+
+    def settings(self) -> dict[str, Any]:
+        """Arguments of `neuralmirror.compare`."""
+        jobs = core_count(self.jobs)
+        return {
+            "fdr": self.fdr,
+            "task": self.task,
+            "random_state": self.seed,
+            "device": self.device,
+            "n_jobs": jobs,
+        }
+
+
+EQUAL = Terms()
 
 
 def compare(
@@ -36,13 +71,9 @@ def compare(
     /,
     *,
     reading: Reading = AS_IT_IS,
+    terms: Terms = EQUAL,
     methods: str = "",
     out: Out = OUT,
-    fdr: Fdr = 0.1,
-    task: TaskName = "auto",
-    seed: Whole = 0,
-    device: str = "auto",
-    jobs: Jobs = None,
     force: bool = False,
     quiet: bool = False,
     as_json: AsJson = False,
@@ -61,16 +92,6 @@ def compare(
         and bh-marginal; by default neural-mirror, gaussian-mirror, model-x, deeppink and bh.
     out
         Folder for the results.
-    fdr
-        False discovery rate: the largest acceptable expected share of false features among those selected.
-    task
-        What the target is; auto takes text, and numbers of exactly two values, as classes.
-    seed
-        Fixes every draw.
-    device
-        auto, cpu or cuda.
-    jobs
-        Cores to use, for all threads together; those available to the process by default.
     force
         Replace results in the output folder.
     quiet
@@ -80,22 +101,26 @@ def compare(
     """
     check_folder(out, force)
     check_writable(out)
-    request = request_for(data, reading, Fitting(fdr=fdr, task=task, jobs=jobs))
-    with threads(jobs) as number:
-        from neuralmirror.report.decisions import decisions
-        from neuralmirror.report.run import read
-
-        loaded, cleaned = read(request)
-        told = decisions(loaded, cleaned, task)
-        settings: dict[str, Any] = {"fdr": fdr, "task": task, "random_state": seed, "device": device, "n_jobs": number}
-        result = compared(cleaned, listed(methods), settings)
-    record = described(result, {"data": data.name, "fdr": fdr, "offset": 1, "seed": seed, "decisions": told})
+    request = request_for(data, reading, Fitting(fdr=terms.fdr, task=terms.task, jobs=terms.jobs))
+    with threads(terms.jobs):
+        result, told = answered(request, listed(methods), terms)
+    asked = {"data": data.name, "fdr": terms.fdr, "offset": 1, "seed": terms.seed, "decisions": told}
+    record = described(result, asked)
     with results_folder(out, force) as folder:
         write(folder, result, record)
     if as_json:
         print_json(record)
     elif not quiet:
         show(result, told, out)
+
+
+def answered(request: Request, methods: tuple[str, ...], terms: Terms) -> tuple[Comparison, list[str]]:
+    """Read, clean and compare; the comparison and what was decided about the data."""
+    from neuralmirror.report.decisions import decisions
+    from neuralmirror.report.run import read
+
+    loaded, cleaned = read(request)
+    return compared(cleaned, methods, terms.settings()), decisions(loaded, cleaned, terms.task)
 
 
 def compared(cleaned: Cleaned, methods: tuple[str, ...], settings: dict[str, Any]) -> Comparison:

@@ -32,7 +32,7 @@ def select(
     calibrate: Whole = 0,
     escape_formulas: bool = False,
     force: bool = False,
-    resume: Annotated[bool, Parameter(show=False)] = False,
+    resume: Annotated[bool, Parameter(show=False)] = False,  # pieces of a run that was cut off are always taken up
     quiet: bool = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,8 +55,6 @@ def select(
         Put an apostrophe before names that a spreadsheet would take for formulas.
     force
         Replace results in the output folder.
-    resume
-        Has no effect any more: completed pieces of a run that was cut off are always taken up.
     quiet
         Print nothing but errors.
     as_json
