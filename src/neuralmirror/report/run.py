@@ -77,7 +77,7 @@ def fit(mirror: NeuralGaussianMirror, cleaned: Cleaned) -> None:
     c = len(cleaned.covariate_names)
     p = len(cleaned.names)
     mirror.covariates = list(range(p, p + c)) or None
-    if len(set(cleaned.groups)) < p:
+    if cleaned.groups != cleaned.names:  # also for two levels, whose one column is not named as its feature
         mirror.feature_groups = [*cleaned.groups, *(f"covariate {name}" for name in cleaned.covariate_names)]
     mirror.fit(np.hstack([cleaned.x, cleaned.covariates]), cleaned.y)
     mirror.checkpoint = None
