@@ -1,0 +1,46 @@
+"""What the readers of genotypes share: names and notes of variants."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.io.errors import DataError
+from neuralmirror.io.tables import Column, Decision, distinct_names
+
+PLACE = ("chromosome", "position", "other_allele", "allele")
+
+
+def variant_notes(chromosomes: Column, positions: Column, alternates: Column, references: Column) -> dict[str, Column]:
+    """What is known of each variant."""
+    return {
+        "chromosome": chromosomes,
+        "position": as_positions(positions),
+        "allele": alternates,
+        "other_allele": references,
+    }
+
+
+def as_positions(values: Column) -> NDArray[np.int64]:
+    """Positions in base pairs."""
+    try:
+        return np.array([int(value) for value in values], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"a variant's position must be a whole number ({error}); correct it") from error
+
+
+def variant_names(ids: Column, notes: dict[str, Column]) -> tuple[tuple[str, ...], tuple[Decision, ...]]:
+    """The variants' own ids; those without one or with one of another are named chromosome:position:other:allele."""
+    counts = Counter(map(str, ids))
+    places = [":".join(map(str, place)) for place in zip(*(notes[key] for key in PLACE), strict=True)]
+    names = [
+        place if name == "." or counts[name] > 1 else name for name, place in zip(map(str, ids), places, strict=True)
+    ]
+    repeated = [name for name, count in counts.items() if count > 1 and name != "."]
+    unique, told = distinct_names(names, "variant")
+    if not repeated:
+        return unique, told
+    text = f"{len(repeated)} variant ids occur more than once ({repeated[0]}, for one); these are named by their place"
+    return unique, (Decision(f"{text}, such as {places[list(map(str, ids)).index(repeated[0])]}"), *told)
