@@ -42,23 +42,30 @@ class Notation:
 
     def number(self, cell: str) -> float | None:
         """The number that a cell holds; None where it holds none. Missing values are none."""
+        plain = _float(cell) if self.decimal == "." else None
+        return plain if plain is not None else self._written_otherwise(cell)
+
+    def _written_otherwise(self, cell: str) -> float | None:
+        """Numbers with a decimal comma, with separated thousands, with a true minus sign."""
         cell = cell.replace("\N{MINUS SIGN}", "-")
         if GROUPED[self.decimal].fullmatch(cell):
             cell = "".join(c for c in cell if c.isdigit() or c in f"+-{self.decimal}")
-        if self.decimal == ",":
-            if "." in cell:
-                return None
-            cell = cell.replace(",", ".")
-        try:
-            return None if "_" in cell else float(cell)
-        except ValueError:
+        if self.decimal == "," and "." in cell:
             return None
+        return _float(cell.replace(self.decimal, "."))
 
     def mostly_text(self, cells: Iterable[str]) -> bool:
         """Whether more than half of the cells that hold something are no numbers."""
         told = [cell for cell in cells if not self.is_missing(cell)]
         words = sum(self.number(cell) is None for cell in told)
         return words * 2 > len(told)
+
+
+def _float(cell: str) -> float | None:
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
 
 
 def guess_decimal(cells: Iterable[str], delimiter: str) -> tuple[str, bool]:
@@ -68,6 +75,8 @@ def guess_decimal(cells: Iterable[str], delimiter: str) -> tuple[str, bool]:
     thousands except where semicolons separate the cells, as programs write that use decimal commas.
     """
     cells = list(cells)
+    if not any("," in cell for cell in cells):
+        return ".", True
     count = {m: sum(bool(_one_way(cell, m)) for cell in cells) for m in ".,"}
     if count[","] or count["."]:
         return ("," if count[","] > count["."] else "."), not (count[","] and count["."])

@@ -87,12 +87,12 @@ def _widths(lines: list[str], mark: str) -> list[int]:
 
 
 def _rows(lines: Iterable[str], delimiter: str, path: Path, skipped: int) -> Iterator[Row]:
-    """Cells without surrounding blanks, with the number of the line on which each row begins."""
+    """Cells, with the number of the line on which each row begins."""
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     number = skipped + 1
     try:
         for cells in reader:
-            cells = [cell.strip() for cell in cells if cell or delimiter != " "]
+            cells = [cell for cell in cells if cell] if delimiter == " " else cells
             if any(cells) or len(cells) > 1:
                 yield Row(number, cells)
             number = skipped + reader.line_num + 1
@@ -130,7 +130,7 @@ def _notation(ahead: list[Row], delimiter: str, options: ReadOptions) -> tuple[N
     """How the first rows write numbers, unless the user said so."""
     if options.decimal is not None:
         return options.notation(options.decimal), ()
-    cells = [cell for row in ahead for cell in row.cells]
+    cells = [cell.strip() for row in ahead for cell in row.cells]
     decimal, sure = guess_decimal(cells, delimiter)
     if decimal == ",":
         return options.notation(","), (Decision("numbers are written with a decimal comma", "--decimal .", not sure),)

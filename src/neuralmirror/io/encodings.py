@@ -87,7 +87,7 @@ def find_encoding(path: Path) -> tuple[str, tuple[Decision, ...]]:
     if wide:
         _check_decodes(path, wide)
         return wide, (_told("UTF-16"),)
-    if _is_utf8(path):
+    if _decodes(path, "utf-8"):
         return "utf-8", ()
     name = "cp1252" if _decodes(path, "cp1252") else "latin-1"
     return name, (_told("Latin-1 (Windows-1252)", warns=True),)
@@ -107,18 +107,19 @@ def _wide(head: bytes) -> str | None:
     return "utf-16-be" if even.count(0) > 0.7 * len(even) and not odd.count(0) else None
 
 
-def _is_utf8(path: Path) -> bool:
-    for start, chunk in enumerate(chunks(path)):
-        if b"\0" in chunk:
-            place = start * CHUNK + chunk.index(b"\0")
-            raise DataError(f"{path} holds a zero byte at position {place}, which text never does; export it again")
-    return _decodes(path, "utf-8")
+def _check_no_zero(chunk: bytes, place: int, path: Path) -> None:
+    if b"\0" in chunk:
+        place += chunk.index(b"\0")
+        raise DataError(f"{path} holds a zero byte at position {place}, which text never does; export it again")
 
 
 def _decodes(path: Path, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
+    decoder, place = codecs.getincrementaldecoder(encoding)(), 0
     try:
         for chunk in chunks(path):
+            if encoding == "utf-8":  # found out first, and the wide encodings are full of zeros
+                _check_no_zero(chunk, place, path)
+            place += len(chunk)
             decoder.decode(chunk)
         decoder.decode(b"", final=True)
     except UnicodeError:

@@ -34,7 +34,9 @@ def _table(book: Any, path: Path, options: ReadOptions) -> Table:
     if not sheets:
         raise DataError(f"{path} has no sheet with cells; export the data as CSV")
     name = find_name(options.sheet, sheets, "sheet") if options.sheet else sheets[0]
-    rows = _rows(book[name])
+    sheet = book[name]
+    sheet.reset_dimensions()  # those of a damaged or formatted sheet may claim a million empty rows
+    rows = _rows(sheet)
     header = next(rows, Row(1, []))
     ahead = list(islice(rows, LOOK))
     if not ahead:

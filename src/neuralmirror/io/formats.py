@@ -77,9 +77,9 @@ def sniff(path: Path) -> str:
 
 
 def _is_text(head: bytes) -> bool:
-    """Text in some encoding holds next to no control characters; zeros are left to UTF-16."""
+    """Text in any encoding holds next to no control characters; zeros are left to UTF-16."""
     controls = sum(byte < 32 and byte not in b"\0\t\n\r\f\x0b\x1a\x1b" for byte in head)
-    return controls * 1000 <= len(head)
+    return controls <= max(3, len(head) // 100)
 
 
 def _in_zip(path: Path) -> str:

@@ -47,6 +47,7 @@ class Parser:
         return np.array([self._number(cell, j, line) for j, cell in enumerate(cells)], dtype=np.float64)
 
     def _number(self, cell: str, j: int, line: int) -> float:
+        cell = cell.strip()
         if cell in self.notation.missing:
             return np.nan
         if cell in AMONG_NUMBERS:
@@ -74,7 +75,7 @@ def table_from_rows(header: list[str], rows: Iterable[Row], notation: Notation, 
     ahead = list(islice(rows, LOOK))
     names = _filled(header)
     check_distinct(names, "column name", path)
-    text = [notation.mostly_text(row.cells[j] for row in ahead) for j in range(len(names))]
+    text = [notation.mostly_text(row.cells[j].strip() for row in ahead) for j in range(len(names))]
     table = _columns(names, text, chain(ahead, rows), notation, path, form)
     return _unnamed_told(table, header, names)
 
@@ -110,7 +111,8 @@ def _columns(
     for line, cells in rows:
         lines.append(parser.numbers([cells[j] for j in numeric] if texts else cells, line))
         for j, column in texts.items():
-            column.append("" if cells[j] in notation.missing else cells[j])
+            word = cells[j].strip()
+            column.append("" if word in notation.missing else word)
     return Table(
         np.stack(lines),
         tuple(parser.names),

@@ -110,7 +110,7 @@ def distinct_names(names: Collection[str], noun: str) -> tuple[tuple[str, ...], 
     if not changed:
         return unique, ()
     first = f"a second {changed[0][0]!r} is called {changed[0][1]!r}"
-    return unique, (Decision(f"{len(changed)} repeated {noun} names were made unique: {first}"),)
+    return unique, (Decision(f"repeated {noun} names were made unique, {len(changed)} in all: {first}"),)
 
 
 def widened(genotypes: NDArray[Any]) -> NDArray[np.float64]:

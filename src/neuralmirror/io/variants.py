@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.io.errors import DataError
+from neuralmirror.io.names import counted, few
 from neuralmirror.io.tables import Column, Decision, distinct_names
 
 PLACE = ("chromosome", "position", "other_allele", "allele")
@@ -42,5 +43,7 @@ def variant_names(ids: Column, notes: dict[str, Column]) -> tuple[tuple[str, ...
     unique, told = distinct_names(names, "variant")
     if not repeated:
         return unique, told
-    text = f"{len(repeated)} variant ids occur more than once ({repeated[0]}, for one); these are named by their place"
-    return unique, (Decision(f"{text}, such as {places[list(map(str, ids)).index(repeated[0])]}"), *told)
+    occur = "occurs" if len(repeated) == 1 else "occur"
+    example = places[list(map(str, ids)).index(repeated[0])]
+    text = f"{counted(len(repeated), 'variant id')} {occur} more than once ({few(repeated, 2)})"
+    return unique, (Decision(f"{text}, so the variants are named by their place, such as {example}"), *told)
