@@ -30,6 +30,7 @@ from neuralmirror.io.cleaning import Rules, clean
 from neuralmirror.io.errors import DataError
 from neuralmirror.io.formats import read_table
 from neuralmirror.io.loading import Dataset
+from neuralmirror.io.options import ReadOptions
 
 SECONDS, GIGABYTES = 20, 2
 BATCH = 250  # files read by one process
@@ -142,6 +143,7 @@ def outcome(path: Path) -> str:
         warnings.simplefilter("ignore")
         try:
             table = read_table(path)
+            read_table(path, ReadOptions(beside=True))  # as a file of phenotypes
         except DataError as error:
             return "refused" if "\n" not in str(error) else f"several lines: {str(error)!r}"
         try:

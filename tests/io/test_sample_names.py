@@ -111,3 +111,15 @@ def test_the_target_is_no_covariate(tmp_path: Path) -> None:
 def test_a_class_with_one_member_is_left_to_the_selector(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b,y\n" + "".join(f"{i},{i * i},{'abc'[min(i, 2)]}\n" for i in range(ROWS)))
     assert sorted(set(clean(load(Source(tmp_path / "t.csv", "y")), Rules()).y)) == ["a", "b", "c"]
+
+
+def test_codes_of_samples_stay_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("id,a,b\n" + "".join(f"{i:03},{i},{i * i}\n" for i in range(ROWS)))
+    (tmp_path / "z.csv").write_text("patient,c,d\n" + "".join(f"{i:03},{i},{i * i}\n" for i in range(ROWS)))
+    data = load(Source(tmp_path / "z.csv", "a", pheno=tmp_path / "x.csv", sample_id="patient"))
+    assert data.table.samples is not None
+    assert data.table.samples[:2] == ("000", "001")
+
+
+def test_columns_that_were_set_aside_may_be_dropped_by_name(tmp_path: Path) -> None:
+    assert cleaned(tmp_path, "day,b,c,y", "2021-03-{d:02},{r},{q},{r}", drop=("day",)).names == ("b", "c")

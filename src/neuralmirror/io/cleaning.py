@@ -55,13 +55,13 @@ def clean(data: Dataset, rules: Rules) -> Cleaned:
         dropped += out
     told = [*_told_samples(data), *_told_features(dropped)]
     x, imputed = impute(table, rules)
-    checks.check_finite(x, table.names)
+    _check_finite(x, table.names)
     checks.check_spread(x, [f"column {name!r}" for name in table.names])
     levels, level_names, groups, out, sentences = encode(table.texts, len(x))
     told += [*imputed, *sentences]
     _check_enough(x.shape[1] + len(set(groups)), told)
     covariates, covariate_names = covariate_matrix(data.covariates)
-    checks.check_finite(covariates, covariate_names)
+    _check_finite(covariates, covariate_names)
     return Cleaned(
         np.hstack([x, levels]),
         (*table.names, *level_names),
@@ -109,6 +109,16 @@ def _check_all_missing(table: Table) -> None:
         raise DataError(
             f"column {empty[0]!r} has no value at all{such}; "
             f"leave {'it' if len(empty) == 1 else 'them'} out with --drop {','.join(empty[:3])}"
+        )
+
+
+def _check_finite(x: NDArray[np.float64], names: tuple[str, ...]) -> None:
+    bad = ~np.isfinite(x)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"inf in column {names[column]!r}, sample {row + 1} ({counted(int(bad.sum()), 'such cell')} in all); "
+            "correct it, or call it missing with --na inf"
         )
 
 

@@ -35,7 +35,7 @@ def read_text(path: Path, options: ReadOptions) -> Table:
             decisions += (Decision(f"{counted(len(comments), 'comment line')} before the header skipped"),)
         names, ahead, told = _named(header, ahead, options, path)
         notation, more = _notation(ahead, delimiter, options)
-        table = table_from_rows(names, chain(ahead, rows), notation, path, "delimited text")
+        table = table_from_rows(names, chain(ahead, rows), notation, path, "delimited text", options.sample_id)
     return replace(table, decisions=(*decisions, *told, *more, *table.decisions))
 
 

@@ -32,8 +32,8 @@ def readable(path: Path, form: str) -> Iterator[None]:
     """
     try:
         yield
-    except DataError:
-        raise
+    except DataError as error:
+        raise error if str(path) in str(error) else DataError(f"{path}: {error}") from error
     except MemoryError as error:
         raise DataError(f"{path} needs more memory than there is, or is damaged; name a smaller file") from error
     except Exception as error:

@@ -46,7 +46,7 @@ def _table(book: Any, path: Path, options: ReadOptions) -> Table:
     names += [""] * (width - len(names))
     decimal = options.decimal or guess_decimal((cell for row in ahead for cell in row.cells), ",")[0]
     padded = (Row(line, cells + [""] * (width - len(cells))) for line, cells in chain(ahead, rows))
-    table = table_from_rows(names, padded, options.notation(decimal), path, "Excel .xlsx")
+    table = table_from_rows(names, padded, options.notation(decimal), path, "Excel .xlsx", options.sample_id)
     if len(sheets) == 1 or options.sheet:
         return table
     return table.told(Decision(f"of {len(sheets)} sheets the first, {name!r}, was read", "--sheet NAME", warns=True))

@@ -78,10 +78,11 @@ class Dataset:
 def load(source: Source) -> Dataset:
     """Read, join by sample id, take the target and the covariates out of the features, drop rows without a target."""
     table = read_table(source.data, source.options)
+    gone = [name for dropped in table.dropped for name in dropped.names]
     for name in source.drop:
-        find_name(name, [*table.names, *table.texts, *table.traits], "column to drop")
+        find_name(name, [*table.names, *table.texts, *table.traits, *gone], "column to drop")
     table = table.without(source.drop)
-    dropped: list[Dropped] = []
+    dropped: list[Dropped] = []  # samples
     if source.pheno is not None:
         table, pheno = _joined(table, source.pheno, source, dropped)
         table = replace(table, traits={**table.traits, **pheno})

@@ -31,13 +31,13 @@ def read_bed(path: Path, options: ReadOptions) -> Table:
         values = reader.read(dtype="int8")
     values[values < 0] = MISSING_GENOTYPE
     alleles = {"allele": bim["allele1"], "other_allele": bim["allele2"]}
-    notes = {"chromosome": bim["chromosome"], "position": as_positions(bim["position"]), **alleles}
+    notes = {"chromosome": bim["chromosome"], "position": as_positions(bim["position"], bim_path), **alleles}
     names, told = variant_names(bim["id"], notes)
     return Table(
         values,
         names,
         sample_ids(fam),
-        traits=fam_phenotype(fam["phenotype"]),
+        traits=fam_phenotype(fam["phenotype"], fam_path),
         notes=notes,
         form="PLINK .bed",
         genotypes=True,
@@ -81,7 +81,7 @@ def read_pgen(path: Path, options: ReadOptions) -> Table:
             f"({one_line(error)}); copy all three files again"
         ) from error
     values[values < 0] = MISSING_GENOTYPE
-    notes = variant_notes(pvar["#CHROM"], pvar["POS"], pvar["ALT"], pvar["REF"])
+    notes = variant_notes(pvar["#CHROM"], pvar["POS"], pvar["ALT"], pvar["REF"], path.with_suffix(".pvar"))
     names, told = variant_names(pvar["ID"], notes)
     return Table(
         np.ascontiguousarray(values.T),
@@ -148,12 +148,12 @@ def sample_ids(fam: dict[str, Column]) -> tuple[str, ...]:
     return ids if len(set(ids)) == len(ids) else tuple(f"{f}:{i}" for f, i in zip(fam["FID"], ids, strict=True))
 
 
-def fam_phenotype(values: Column) -> dict[str, Column]:
+def fam_phenotype(values: Column, path: Path) -> dict[str, Column]:
     """The sixth column of a .fam: −9 is missing, and so is 0 where the rest says 1 and 2 (control, case)."""
     try:
         numbers = np.array([np.nan if value == "NA" else float(value) for value in values])
     except ValueError as error:
-        raise DataError(f"the phenotypes of a .fam must be numbers ({error}); give others with --pheno") from error
+        raise DataError(f"{path}: column 6, the phenotype, must hold numbers ({error}); give it by --pheno") from error
     numbers[numbers == -9] = np.nan
     if set(numbers[~np.isnan(numbers)]) <= {0.0, 1.0, 2.0} and (numbers == 2).any():
         words = {1.0: "control", 2.0: "case"}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from neuralmirror.io.cells import AMONG_NUMBERS, Notation
 from neuralmirror.io.errors import DataError
 from neuralmirror.io.names import check_distinct, counted
-from neuralmirror.io.sample_names import named_by
+from neuralmirror.io.sample_names import SURE_NAMES, named_by
 from neuralmirror.io.tables import Decision, Table
 
 LOOK = 100  # rows from which the types of the columns are told
@@ -40,11 +40,16 @@ class Parser:
     def numbers(self, cells: list[str], line: int) -> NDArray[np.float64]:
         """A row of numbers, the fast way where it is complete and plainly written."""
         if self.notation.decimal == ".":
-            try:
-                return np.array(cells, dtype=np.float64)
-            except ValueError:
-                pass
+            for row in (cells, self._filled(cells)):
+                try:
+                    return np.array(list(row), dtype=np.float64)
+                except ValueError:
+                    pass
         return np.array([self._number(cell, j, line) for j, cell in enumerate(cells)], dtype=np.float64)
+
+    def _filled(self, cells: list[str]) -> Iterator[str]:
+        missing = self.notation.missing
+        return ("nan" if cell in missing else cell for cell in cells)
 
     def _number(self, cell: str, j: int, line: int) -> float:
         cell = cell.strip()
@@ -69,15 +74,28 @@ class Parser:
         )
 
 
-def table_from_rows(header: list[str], rows: Iterable[Row], notation: Notation, path: Path, form: str) -> Table:
-    """A column is text if most of its first values are; every value of the others is a number or missing."""
+def table_from_rows(
+    header: list[str], rows: Iterable[Row], notation: Notation, path: Path, form: str, sample_id: str | None = None
+) -> Table:
+    """A column is text if most of its first values are; every value of the others is a number or missing.
+
+    Codes of samples stay as they are written: 007 is not 7.
+    """
     rows = _even(iter(rows), len(header), path)
     ahead = list(islice(rows, LOOK))
     names = _filled(header)
     check_distinct(names, "column name", path)
-    text = [notation.mostly_text(row.cells[j].strip() for row in ahead) for j in range(len(names))]
+    text = [
+        name == sample_id or _is_text(name, [row.cells[j].strip() for row in ahead], notation)
+        for j, name in enumerate(names)
+    ]
     table = _columns(names, text, chain(ahead, rows), notation, path, form)
     return _unnamed_told(table, header, names)
+
+
+def _is_text(name: str, cells: list[str], notation: Notation) -> bool:
+    codes = name.lower() in SURE_NAMES and any(c.isdigit() and (c[0] == "0" < c[1:] or len(c) > 15) for c in cells)
+    return codes or notation.mostly_text(cells)
 
 
 def _even(rows: Iterator[Row], width: int, path: Path) -> Iterator[Row]:

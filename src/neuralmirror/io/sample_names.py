@@ -19,17 +19,18 @@ NO_NAMES = "none"  # --id none
 def with_samples(table: Table, options: ReadOptions) -> Table:
     """Take the column of sample names out of the features: the one named, or one that can be nothing else."""
     table = _without_dates(table, options)
-    if options.sample_id is not None:
-        if options.sample_id == NO_NAMES and NO_NAMES not in (*table.texts, *table.names):
-            return table
-        return named_by(table, find_name(options.sample_id, [*table.texts, *table.names], "column"))
+    known = [*table.texts, *table.names]
+    if options.sample_id == NO_NAMES and NO_NAMES not in known:
+        return table
+    if options.sample_id in known or (options.sample_id is not None and not options.beside):
+        return named_by(table, find_name(options.sample_id, known, "column"))
     name = _guess(table, options)
     if name is None:
         return table
     numeric = name in table.names
     what = "numbers, all different" if numeric else "text"
     text = f"column {name!r} ({what}) was taken as sample names and is not a feature"
-    return named_by(table, name).told(Decision(text, "--id none", warns=numeric))
+    return named_by(table, name).told(Decision(text, "--id none", warns=numeric and not options.beside))
 
 
 def named_by(table: Table, name: str) -> Table:

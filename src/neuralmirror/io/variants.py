@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +15,24 @@ from neuralmirror.io.tables import Column, Decision, distinct_names
 PLACE = ("chromosome", "position", "other_allele", "allele")
 
 
-def variant_notes(chromosomes: Column, positions: Column, alternates: Column, references: Column) -> dict[str, Column]:
+def variant_notes(
+    chromosomes: Column, positions: Column, alternates: Column, references: Column, path: Path
+) -> dict[str, Column]:
     """What is known of each variant."""
     return {
         "chromosome": chromosomes,
-        "position": as_positions(positions),
+        "position": as_positions(positions, path),
         "allele": alternates,
         "other_allele": references,
     }
 
 
-def as_positions(values: Column) -> NDArray[np.int64]:
+def as_positions(values: Column, path: Path) -> NDArray[np.int64]:
     """Positions in base pairs."""
     try:
         return np.array([int(value) for value in values], dtype=np.int64)
     except (ValueError, OverflowError) as error:
-        raise DataError(f"a variant's position must be a whole number ({error}); correct it") from error
+        raise DataError(f"{path}: a variant's position must be a whole number ({error}); correct it") from error
 
 
 def variant_names(ids: Column, notes: dict[str, Column]) -> tuple[tuple[str, ...], tuple[Decision, ...]]:

@@ -125,7 +125,7 @@ def _table(variants: Iterable[Variant], samples: tuple[str, ...], path: Path) ->
         raise DataError(f"{path} holds no variant with one alternate allele; there is nothing to select from")
     columns = (np.array(column, dtype=object) for column in zip(*(v[:5] for v in kept), strict=True))
     chromosomes, positions, ids, references, alternates = columns
-    notes = variant_notes(chromosomes, positions, alternates, references)
+    notes = variant_notes(chromosomes, positions, alternates, references, path)
     names, told = variant_names(ids, notes)
     return Table(
         np.stack([variant.copies for variant in kept], axis=1),
