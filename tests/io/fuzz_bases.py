@@ -131,6 +131,7 @@ def zipped(content: bytes) -> bytes:
 
 
 BASES: dict[str, Callable[[], Files]] = {
+    "soup": lambda: {"f.csv": b""},  # made anew each time
     "csv": lambda: {"f.csv": delimited()},
     "tsv": lambda: {"f.tsv": delimited("\t")},
     "semicolons": lambda: {"f.csv": delimited(";", ",", "latin-1")},
