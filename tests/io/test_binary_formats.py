@@ -51,7 +51,7 @@ def test_genotypes_of_an_npz_are_told_and_can_be_refused(tmp_path: Path) -> None
     x = rare_missing()
     table = read_table(npz(tmp_path, X=x))
     assert table.genotypes
-    assert "read as genotypes, -1 (2 times) as a missing one (otherwise: --no-genotypes)" in told(table)
+    assert "read as genotypes, -1 (2 times) as a missing one (to change this: --no-genotypes)" in told(table)
     assert table.decisions[0].warns
     assert read_table(tmp_path / "t.npz", ReadOptions(genotypes=False)).values.min() == -1.0
     assert read_table(npz(tmp_path, X=x.astype(float)), ReadOptions(genotypes=True)).genotypes
@@ -127,7 +127,7 @@ def test_excel(tmp_path: Path) -> None:
     assert table.names == ("a", "b", "y")
     assert table.samples is not None
     assert set(table.texts["word"]) == {"x", "y"}
-    assert "of 2 sheets the first, 'Sheet', was read (otherwise: --sheet NAME)" in told(table)
+    assert "of 2 sheets the first, 'Sheet', was read (to change this: --sheet NAME)" in told(table)
     with pytest.raises(DataError, match="no sheet is named 'Blatt'"):
         read_table(path, ReadOptions(sheet="Blatt"))
     with pytest.raises(DataError, match="the sheet 'notes' has no rows"):

@@ -35,7 +35,7 @@ class Decision:
     warns: bool = False
 
     def __str__(self) -> str:
-        return f"{self.text} (otherwise: {self.option})" if self.option else self.text
+        return f"{self.text} (to change this: {self.option})" if self.option else self.text
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _variants(lines: Iterator[tuple[int, str]], n: int, path: Path) -> Iterator[
             )
         if not cells[1].isdigit():
             raise DataError(f"{path}, line {number}: the position {cells[1]!r} is no whole number; copy the file again")
-        copies = _copies(cells, known, f"{path}, line {number}")
+        copies = _copies(cells, known, f"{path}, line {number}") if _is_biallelic(cells[4]) else np.empty(0, np.int8)
         yield Variant(cells[0], int(cells[1]), cells[2], cells[3], cells[4], copies)
 
 
@@ -114,13 +114,17 @@ def _count(call: str, place: str) -> int:
     return 2 * count if len(alleles) == 1 else count
 
 
+def _is_biallelic(alternates: str) -> bool:
+    return "," not in alternates and alternates not in (".", "")
+
+
 def _table(variants: Iterable[Variant], samples: tuple[str, ...], path: Path) -> Table:
     kept, skipped = [], []
     for variant in variants:
-        if "," in variant.alternates or variant.alternates in (".", ""):
-            skipped.append(variant.name if variant.name != "." else f"{variant.chromosome}:{variant.position}")
-        else:
+        if _is_biallelic(variant.alternates):
             kept.append(variant)
+        else:
+            skipped.append(variant.name if variant.name != "." else f"{variant.chromosome}:{variant.position}")
     if not kept:
         raise DataError(f"{path} holds no variant with one alternate allele; there is nothing to select from")
     columns = (np.array(column, dtype=object) for column in zip(*(v[:5] for v in kept), strict=True))
