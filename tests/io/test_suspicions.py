@@ -90,3 +90,10 @@ def test_too_few_features_say_why(columns: int, left: str) -> None:
     words = [f"w{i}" for i in range(59)] + ["w0"]
     with pytest.raises(DataError, match=f"{left}.*text with 59 distinct values: word"):
         cleaned(X[:, : columns - 1], RNG.standard_normal(60), word=words)
+
+
+def test_numbers_too_long_to_tell_apart_are_told_as_such() -> None:
+    x = np.column_stack([X, 10**18 + np.arange(60), np.ones(60)])
+    reasons = {d.names: d.reason for d in cleaned(x, RNG.standard_normal(60)).dropped}
+    assert "double precision" in reasons[("x4",)]
+    assert reasons[("x5",)] == "constant"

@@ -12,6 +12,7 @@ from neuralmirror.io.errors import DataError
 from neuralmirror.io.tables import Dropped, Table
 
 ALL_PAIRS = 20_000  # up to here pruning compares every pair of columns, beyond it neighbours only
+LONGEST = 2.0**53  # whole numbers beyond this are rounded
 WINDOW = 1000  # kept columns to which a later one is compared then
 
 
@@ -58,10 +59,18 @@ def drop_rare(table: Table, rules: Rules) -> Filtered:
 
 def drop_constant(table: Table, rules: Rules) -> Filtered:
     """Columns that never vary."""
-    varies = by_column(table, _varies)
-    smaller, out = _keep(table, np.array(varies, dtype=bool), "constant")
+    smaller, out = _keep(table, by_column(table, _varies).astype(bool), "constant")
+    out = [part for group in out for part in _by_size(group, table)]
     texts = [name for name, column in table.texts.items() if len(set(column) - {""}) < 2]
     return smaller.without(texts), out + ([Dropped("constant", tuple(texts))] if texts else [])
+
+
+def _by_size(constant: Dropped, table: Table) -> list[Dropped]:
+    """Numbers of more than 15 digits may only seem equal, which is another reason."""
+    long = tuple(name for name in constant.names if abs(table.column(name)[0]) > LONGEST)
+    rest = tuple(name for name in constant.names if name not in long)
+    reason = "constant in double precision, which holds 15 digits; subtract a number from all"
+    return [Dropped(why, names) for why, names in ((constant.reason, rest), (reason, long)) if names]
 
 
 def drop_copies(table: Table, rules: Rules) -> Filtered:

@@ -111,7 +111,7 @@ MAGIC = {
     b"\x89HDF\r\n": "h5ad",
 }
 REFUSED = {
-    b"\xd0\xcf\x11\xe0": "is an Excel file of the old kind (.xls) or one with a password; save it as plain .xlsx or CSV",
+    b"\xd0\xcf\x11\xe0": "is an old Excel file (.xls) or has a password; save it as .xlsx without one, or as CSV",
     b"BZh91AY": "is packed with bzip2; unpack it first (bunzip2)",
     b"\xfd7zXZ": "is packed with xz; unpack it first (unxz)",
     b"\x28\xb5\x2f\xfd": "is packed with zstd; unpack it first (unzstd)",

@@ -37,8 +37,8 @@ def _check_classes(y: Column, target: str) -> None:
         raise DataError(f"the target {target!r} holds dates such as {str(y[0])!r}; give days or years as numbers")
     if len(set(y)) == len(y):
         raise DataError(
-            f"the target {target!r} is text with a different value in every sample ({str(y[0])!r}, for one), so there are "
-            "no classes to tell apart; choose another target, or write it as numbers"
+            f"the target {target!r} is text with a different value in every sample ({str(y[0])!r}, for one), so there "
+            "are no classes to tell apart; choose another target, or write it as numbers"
         )
 
 
