@@ -68,6 +68,7 @@ def test_row_numbers(tmp_path: Path) -> None:
     unnamed = cleaned(tmp_path, ",b,c,y", "{i},{r},{q},{r}")
     assert unnamed.names == ("b", "c")
     assert "numbers the rows" in told(unnamed)
+    assert cleaned(tmp_path, ",b,c,y", "{i},{r},{q},{r}", sample_id="none").names == ("column_1", "b", "c")
     named = cleaned(tmp_path, "patient_no,b,c,y", "{i},{r},{q},{r}")
     assert "patient_no" in named.names
     assert "'patient_no' counts the rows" in told(named)

@@ -111,8 +111,8 @@ def _named(
     width = len(names)
     if options.beside and width in NAMES_WITHOUT_HEADER and numbers[-1] and not _beside_names(names):
         names = list(NAMES_WITHOUT_HEADER[width])
-        text = f"{path.name} has no header line; its columns were read as {', '.join(names)}"
-        return names, [header, *ahead], (Decision(text, "a header line in that file", warns=True),)
+        text = f"{path.name} has no header line; its columns are called {', '.join(names)}; add one for other names"
+        return names, [header, *ahead], (Decision(text, warns=True),)
     if names and all(numbers):
         raise DataError(f"{path} begins with numbers ({', '.join(names[:3])} …), not with names; add a header line")
     if not ahead:

@@ -90,7 +90,7 @@ def table_from_rows(
         for j, name in enumerate(names)
     ]
     table = _columns(names, text, chain(ahead, rows), notation, path, form)
-    return _unnamed_told(table, header, names)
+    return _unnamed_told(table, header, names, numbered=sample_id is None)
 
 
 def _is_text(name: str, cells: list[str], notation: Notation) -> bool:
@@ -140,17 +140,17 @@ def _columns(
     )
 
 
-def _unnamed_told(table: Table, header: list[str], names: list[str]) -> Table:
+def _unnamed_told(table: Table, header: list[str], names: list[str], numbered: bool) -> Table:
     """Columns without a name are kept, but for empty ones and for row numbers in front."""
     unnamed = [name for name, given in zip(names, header, strict=True) if not given]
     empty = [name for name in unnamed if name in table.names and np.isnan(table.column(name)).all()]
     table = table.without(empty)
     for name in (name for name in unnamed if name not in empty):
         place = int(name.removeprefix("column_"))
-        if place == 1 and name in table.names and counts_rows(table.column(name)):
+        if numbered and place == 1 and name in table.names and counts_rows(table.column(name)):
             table = named_by(table, name)
             text = "the first column has no name and numbers the rows; it was taken as sample names"
-            table = table.told(Decision(text, "a name in the header", warns=True))
+            table = table.told(Decision(text, "--id none", warns=True))
         elif place > 1 or name in table.names:
             table = table.told(
                 Decision(f"column {place} has no name and is called {name!r}", f"--drop {name}", warns=True)
