@@ -129,6 +129,20 @@ def test_phenotypes_without_a_header(families: bool, tmp_path: Path) -> None:
     assert load(Source(path, None, pheno=tmp_path / "p.txt")).target == "value"
 
 
+def test_years_as_names_are_a_header(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.vcf", vcf())
+    lines = ["name 2019 2020", *(f"{sample} {i / 4} {i / 5}" for i, sample in enumerate(SAMPLES))]
+    data = load(Source(path, "2020", pheno=written(tmp_path / "p.txt", "\n".join(lines).encode())))
+    assert data.y[5] == 1.0
+
+
+def test_several_phenotypes_without_a_header(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.vcf", vcf())
+    lines = [f"F {sample} {i / 4} NA {i}" for i, sample in enumerate(SAMPLES)]
+    data = load(Source(path, "value3", pheno=written(tmp_path / "p.txt", "\n".join(lines).encode())))
+    assert data.y[5] == 5
+
+
 def test_phenotypes_with_families(tmp_path: Path) -> None:
     path = written(tmp_path / "p.vcf", vcf())
     lines = ["FID IID height", *(f"F {sample} {i / 4}" for i, sample in enumerate(SAMPLES))]

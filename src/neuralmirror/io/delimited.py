@@ -8,17 +8,17 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from neuralmirror.io.cells import GROUPED, Notation, guess_decimal
+from neuralmirror.io.cells import DECIMAL, GROUPED, Notation, guess_decimal
 from neuralmirror.io.encodings import open_text
 from neuralmirror.io.errors import DataError, one_line
 from neuralmirror.io.names import counted
 from neuralmirror.io.options import ReadOptions
 from neuralmirror.io.rows import LOOK, Row, table_from_rows
+from neuralmirror.io.sample_names import SURE_NAMES
 from neuralmirror.io.tables import Decision, Table
 
 HEAD = 30  # lines from which the separator is told
 DELIMITERS = "\t,;|"
-NAMES_WITHOUT_HEADER = {2: ("IID", "value"), 3: ("FID", "IID", "value")}
 
 
 def read_text(path: Path, options: ReadOptions) -> Table:
@@ -109,8 +109,12 @@ def _named(
     names = [" ".join(name.removeprefix("\ufeff").split()) for name in header.cells]
     numbers = [Notation().number(name) is not None for name in names]
     width = len(names)
-    if options.beside and width in NAMES_WITHOUT_HEADER and numbers[-1] and not _beside_names(names):
-        names = list(NAMES_WITHOUT_HEADER[width])
+    if options.beside and _lacks_header(names, [header, *ahead]):
+        names = (
+            ["FID", "IID", "value"][-width:]
+            if width < 4
+            else ["FID", "IID", *(f"value{j}" for j in range(1, width - 1))]
+        )
         text = f"{path.name} has no header line; its columns are called {', '.join(names)}; add one for other names"
         return names, [header, *ahead], (Decision(text, warns=True),)
     if names and all(numbers):
@@ -122,8 +126,14 @@ def _named(
     return names, ahead, ()
 
 
-def _beside_names(names: list[str]) -> bool:
-    return any(name.lower().lstrip("#") in ("fid", "iid", "id") for name in names)
+def _lacks_header(names: list[str], rows: list[Row]) -> bool:
+    """Whether the first line of a file of phenotypes is FID, IID, values (or IID, value) of a sample already."""
+    at = min(1, len(names) - 2)  # of the IID
+    if at < 0 or any(name.lower().lstrip("#") in SURE_NAMES for name in names):
+        return False
+    ids = [row.cells[at].strip() for row in rows if len(row.cells) == len(names)]
+    values = [Notation().is_missing(name) or Notation().number(name) is not None for name in names[at + 1 :]]
+    return all(values) and len(set(ids)) == len(ids) and not any(DECIMAL["."].fullmatch(word) for word in ids)
 
 
 def _notation(ahead: list[Row], delimiter: str, options: ReadOptions) -> tuple[Notation, tuple[Decision, ...]]:
