@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 
 from neuralmirror.io.arrays import NOTE_NAMES
 from neuralmirror.io.errors import DataError, readable, require
+from neuralmirror.io.hdf5_trial import check_references
 from neuralmirror.io.names import find_name
 from neuralmirror.io.options import ReadOptions
 from neuralmirror.io.tables import Column, Table, distinct_names
+
+MOST_PACKED = 2000  # bytes out of one byte, twice what deflate can do
 
 
 def read_h5ad(path: Path, options: ReadOptions) -> Table:
     """X or a layer, dense or sparse, with obs as traits and var as notes."""
     h5py = require("h5py", "h5py", "omics")
+    check_references(path)
     with readable(path, "AnnData .h5ad"), h5py.File(path, "r") as file:
         _check_layout(file, path, h5py)
         samples, traits = _frame(file["obs"])
@@ -60,18 +64,26 @@ def _matrix(x: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
     if found != shape:
         raise DataError(f"the matrix is {' × '.join(map(str, found))}, but obs and var name {shape[0]} × {shape[1]}")
     if not hasattr(x, "keys"):
-        return np.asarray(x[...], dtype=float)
+        return np.asarray(_values(x), dtype=float)
     from scipy import sparse
 
     kinds = {"csr_matrix": sparse.csr_matrix, "csc_matrix": sparse.csc_matrix}
     kind = kinds[find_name(_text(x.attrs["encoding-type"]), kinds, "kind of sparse matrix")]
-    packed = kind((x["data"][...], x["indices"][...], x["indptr"][...]), shape=shape)
+    packed = kind((_values(x["data"]), _values(x["indices"]), _values(x["indptr"])), shape=shape)
     packed.check_format(full_check=True)  # damaged indices would write outside of the matrix
     return np.asarray(packed.toarray(), dtype=float)
 
 
 def _text(value: Any) -> str:
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def _values(item: Any) -> Any:
+    """All values of a dataset, unless it claims more than the file can hold, packed as tightly as can be."""
+    claimed = (item.size or 0) * item.id.get_type().get_size()
+    if claimed > item.file.id.get_filesize() * (1 if item.chunks is None else MOST_PACKED):
+        raise DataError(f"{item.name} claims more values than the file can hold; it is damaged, copy it again")
+    return item.asstr()[...] if item.dtype.kind in "OS" else item[...]
 
 
 def _frame(group: Any) -> tuple[tuple[str, ...], dict[str, Column]]:
@@ -83,14 +95,13 @@ def _frame(group: Any) -> tuple[tuple[str, ...], dict[str, Column]]:
 
 def _column(item: Any) -> Column:
     if not hasattr(item, "keys"):
-        values = item.asstr()[...] if item.dtype.kind in "OS" else item[...]
-        return np.asarray(values)
+        return np.asarray(_values(item))
     if "codes" in item:
         categories = np.append(_column(item["categories"]).astype(object), "")
-        codes = item["codes"][...]
+        codes = _values(item["codes"])
         return np.asarray(categories[np.where(codes < 0, len(categories) - 1, codes)])
     values = _column(item["values"])
     if "mask" not in item:
         return values
     missing = "" if values.dtype.kind in "OU" else np.nan
-    return np.where(item["mask"][...], missing, values.astype(object if missing == "" else float))
+    return np.where(_values(item["mask"]), missing, values.astype(object if missing == "" else float))
