@@ -160,6 +160,8 @@ def test_a_strand_keeps_its_minus(tmp_path: Path) -> None:
 BAD = {
     "ragged": ("a,b\n1,2\n3\n4,5\n", r"line 3: 1 cell, but the header names 2 columns"),
     "unclosed quote": ('a,b\n1,2\n"3,4\n5,6\n', r"line 3: 1 cell, .*quotation mark not closed"),
+    "lines before the header count": ("# a\n\n# b\na,b\n1,2\n3\n", "line 6: 1 cell"),
+    "an endless comment": (f"# {'x' * 200_000}, b\na,b\n1\n", "line 3: 1 cell"),
     "header only": ("a,b,c\n", "a header line but no rows"),
     "no header": ("1,2\n3,4\n", "add a header line"),
     "duplicate": ("a,b,a\n1,2,3\n", r"duplicate column name 'a' in .*t\.csv"),

@@ -25,14 +25,15 @@ def read_text(path: Path, options: ReadOptions) -> Table:
     """CSV or TSV with a header line; separator, decimal mark, encoding and comments before the header are found out."""
     file, decisions = open_text(path, options.encoding)
     with file:
-        comments, lines = _skip_comments(file)
+        skipped, lines = _skip_comments(file)
         head = list(islice(lines, HEAD))
         delimiter = find_delimiter(head)
-        rows = _rows(chain(head, lines), delimiter, path, skipped=len(comments))
+        rows = _rows(chain(head, lines), delimiter, path, len(skipped))
         header = next(rows, Row(0, []))
         ahead = list(islice(rows, LOOK))
+        comments = sum(line.startswith("#") for line in skipped)
         if comments:
-            decisions += (Decision(f"{counted(len(comments), 'comment line')} before the header skipped"),)
+            decisions += (Decision(f"{counted(comments, 'comment line')} before the header skipped"),)
         names, ahead, told = _named(header, ahead, options, path)
         notation, more = _notation(ahead, delimiter, options)
         table = table_from_rows(names, chain(ahead, rows), notation, path, "delimited text", options.sample_id)
@@ -51,7 +52,7 @@ def _skip_comments(lines: Iterable[str]) -> tuple[list[str], Iterator[str]]:
         line = ""
     if skipped and _is_header(skipped[-1], line):
         return skipped[:-1], chain([skipped[-1], line], lines)
-    return [s for s in skipped if s.strip()], chain([line] if line else [], lines)
+    return skipped, chain([line] if line else [], lines)
 
 
 def _is_header(line: str, following: str) -> bool:
@@ -63,7 +64,10 @@ def _is_header(line: str, following: str) -> bool:
 
 
 def _split(line: str, mark: str) -> list[str]:
-    return line.split() if mark == " " else next(csv.reader([line], delimiter=mark), [])
+    try:
+        return line.split() if mark == " " else next(csv.reader([line], delimiter=mark), [])
+    except csv.Error:
+        return []
 
 
 def find_delimiter(lines: list[str]) -> str:
@@ -110,11 +114,8 @@ def _named(
     numbers = [Notation().number(name) is not None for name in names]
     width = len(names)
     if options.beside and _lacks_header(names, [header, *ahead]):
-        names = (
-            ["FID", "IID", "value"][-width:]
-            if width < 4
-            else ["FID", "IID", *(f"value{j}" for j in range(1, width - 1))]
-        )
+        values = ["value"] if width < 4 else [f"value{j}" for j in range(1, width - 1)]
+        names = ["FID", "IID", *values][-width:]
         text = f"{path.name} has no header line; its columns are called {', '.join(names)}; add one for other names"
         return names, [header, *ahead], (Decision(text, warns=True),)
     if names and all(numbers):
