@@ -89,16 +89,19 @@ def frame(kind: str) -> bytes:
     return file.getvalue()
 
 
-def h5ad() -> bytes:
+def h5ad(packed_x: bool = False) -> bytes:
     import h5py
     from scipy.sparse import csr_matrix
 
     file, packed = io.BytesIO(), csr_matrix(np.random.default_rng(5).poisson(0.7, (N, P)).astype(float))
     with h5py.File(file, "w") as h5:
-        group = h5.create_group("X")
-        group.attrs.update({"encoding-type": "csr_matrix", "shape": (N, P)})
-        for part in ("data", "indices", "indptr"):
-            group[part] = getattr(packed, part)
+        if packed_x:
+            h5.create_dataset("X", data=packed.toarray(), chunks=(8, 3), compression="gzip")
+        else:
+            group = h5.create_group("X")
+            group.attrs.update({"encoding-type": "csr_matrix", "shape": (N, P)})
+            for part in ("data", "indices", "indptr"):
+                group[part] = getattr(packed, part)
         obs, var = h5.create_group("obs"), h5.create_group("var")
         obs.attrs.update({"_index": "cell", "column-order": ["kind", "age"]})
         obs["cell"], obs["age"] = SAMPLES, np.arange(N, dtype=float)
@@ -142,6 +145,7 @@ BASES: dict[str, Callable[[], Files]] = {
     "parquet": lambda: {"f.parquet": frame("parquet")},
     "feather": lambda: {"f.feather": frame("feather")},
     "h5ad": lambda: {"f.h5ad": h5ad()},
+    "h5ad packed": lambda: {"f.h5ad": h5ad(packed_x=True)},
     "bed": bed,
     "pgen": pgen,
     "vcf": lambda: {"f.vcf": vcf()},
