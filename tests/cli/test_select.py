@@ -127,7 +127,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no target": (["cohort.csv"], "name the column to explain with --target"),
     "duplicate names": (["double.csv", "--target", "a"], "duplicate column name"),
     "ragged": (["ragged.csv", "--target", "a"], "line 3"),
-    "text": (["text.csv", "--target", "a"], "row 2 of the numeric column 'b'"),
+    "text": (["text.csv", "--target", "a"], "line 3: text 'x' in the numeric column 'b'"),
     "all missing": (["hollow.csv", "--target", "a"], "column 'b' has no value at all"),
     "ids": (["cohort.csv", "--target", "z", "--pheno", "pheno.csv"], "149 of 150 sample ids"),
     "fdr": (["cohort.csv", "--target", "y", "-q", "10"], "fdr must lie in (0, 1), got 10"),
