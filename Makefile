@@ -15,10 +15,10 @@ export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench clean
+.PHONY: help demo test lint slow reliability bench clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 demo: $(STAMP)  ## select features in the built-in example; results in demo-results/
 	rm -rf demo-results
@@ -35,6 +35,12 @@ lint: $(STAMP)  ## ruff, the layers of the package, and mypy --strict
 
 slow: $(STAMP)  ## the statistical tests: FDR and power over many replicates
 	$(SINGLE) $(BIN)/python -m pytest -m slow -n $(WORKERS)
+
+reliability: $(STAMP)  ## kill runs, fill the disk, run at once, damage models; see docs/reliability.md
+	$(SINGLE) $(BIN)/python tests/reliability/kill_and_resume.py 20
+	$(SINGLE) $(BIN)/python tests/reliability/disk_full.py 20
+	$(SINGLE) $(BIN)/python tests/reliability/concurrent_runs.py 8
+	$(SINGLE) $(BIN)/python tests/reliability/mutated_models.py 10000
 
 bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done

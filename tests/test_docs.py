@@ -19,6 +19,8 @@ PAGES = [
     "docs/performance.md",
     "docs/choosing.md",
     "docs/report.md",
+    "docs/json.md",
+    "docs/reliability.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*/*.md")),
 ]
 

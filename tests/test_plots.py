@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
 
+from neuralmirror import BHSelector, GaussianMirror
 from neuralmirror.plots import (
     MirrorDisplay,
     genome_places,
@@ -48,7 +50,9 @@ def test_the_histogram_counts_every_feature() -> None:
 
 def test_display_keeps_what_it_drew_and_counts_groups_once() -> None:
     leaders = np.maximum(np.arange(100), 2)  # the first three columns are one feature
-    fitted = SimpleNamespace(_draws=M[None], _leaders=leaders, threshold_=0.3, fdr=0.1, offset=1, _n_mirrors=2)
+    fitted = SimpleNamespace(
+        mirror_statistics_=M, _draws=M[None], _leaders=leaders, threshold_=0.3, fdr=0.1, offset=1, _n_mirrors=2
+    )
     _, (left, right) = plt.subplots(1, 2)
     display = MirrorDisplay.from_estimator(fitted, ax=left, bins=10)
     assert display.ax_ is left
@@ -61,3 +65,27 @@ def test_chromosomes_follow_in_natural_order() -> None:
     places, ticks = genome_places(**PLACES)
     assert [label for label, _ in ticks] == ["1", "2", "10", "X"]
     assert (np.diff(places) > 0).all()
+
+
+def curve(ax: plt.Axes) -> np.ndarray:
+    return np.asarray(ax.lines[0].get_ydata())
+
+
+def test_the_curve_needs_the_number_of_mirrors_or_the_fitted_mirror() -> None:
+    with pytest.raises(ValueError, match="n_mirrors is needed"):
+        plot_fdp_curve(M)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 12))
+    fitted = GaussianMirror(random_state=0).fit(x, x[:, :8].sum(axis=1) + rng.standard_normal(100))
+    fitted._n_mirrors = 4
+    known = curve(plot_fdp_curve(fitted))
+    np.testing.assert_array_equal(known, curve(plot_fdp_curve(fitted._draws, n_mirrors=4)))
+    assert (known < curve(plot_fdp_curve(fitted._draws, n_mirrors=1))).any()
+
+
+def test_a_display_says_what_it_cannot_draw() -> None:
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        MirrorDisplay.from_estimator(GaussianMirror())
+    x = np.random.default_rng(0).standard_normal((50, 4))
+    with pytest.raises(ValueError, match="BHSelector has no mirror statistics to draw; give a fitted"):
+        MirrorDisplay.from_estimator(BHSelector().fit(x, x[:, 0]))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
-from safetensors.numpy import save_file
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
@@ -21,7 +17,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from neuralmirror import selection
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import Columns, sort_columns
+from neuralmirror._internal.matrices import dense, with_text_names
+from neuralmirror._internal.responses import check_classes, check_response, guess_task
 from neuralmirror._internal.standardised import StandardisedData, standardised
+from neuralmirror._internal.storage import read_selector, write_selector
 
 Mask = NDArray[np.bool_]
 
@@ -44,6 +43,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         """Check X and y; keep names, classes and the sorting of columns; return the standardised problem."""
         checks.check_fdr(self.fdr)
         checks.check_offset(getattr(self, "offset", 1))
+        X = with_text_names(dense(X))
         checks.check_frame(X)
         checks.check_text(X)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
@@ -53,10 +53,11 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         checks.check_spread(X, [f"column {name!r} of X" for name in names])
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = checks.check_response(column_or_1d(y, warn=True), len(X))
-        task = checks.guess_task(y, checks.check_choice("task", task, ("auto", "regression", "classification")))
+        y = check_response(column_or_1d(y, warn=True), len(X))
+        task = guess_task(y, checks.check_choice("task", task, ("auto", "regression", "classification")))
         self.task_ = task
         if task == "classification":
+            check_classes(y)
             self.classes_, y = np.unique(y, return_inverse=True)
         aside = checks.column_positions(covariates, names, "covariates")
         self._sort(X, names, aside)
@@ -135,11 +136,35 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.support_
 
+    def transform(self, X: Any) -> Any:
+        """The selected columns of X."""
+        return super().transform(with_text_names(X))
+
     def inverse_transform(self, X: Any) -> Any:
         """X with columns of zeros where `transform` removed some; scikit-learn's own refuses an empty selection."""
         if self.get_support().any():
             return super().inverse_transform(X)
-        return np.zeros((len(X), self.n_features_in_))
+        return np.zeros((X.shape[0], self.n_features_in_))
+
+    def table(self) -> Any:
+        """Feature, statistic, q-value, share of draws and selected: a pandas frame, or a list of dicts without pandas.
+
+        One row for each column of X, in their order.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        columns = {
+            "feature": [str(name) for name in names],
+            "statistic": getattr(self, "mirror_statistics_", self._draws[0]).tolist(),
+            "q_value": self.q_values_.tolist(),
+            "selection_frequency": self.selection_frequencies_.tolist(),
+            "selected": self.support_.tolist(),
+        }
+        try:
+            import pandas
+        except ImportError:
+            return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return pandas.DataFrame(columns)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_draws")
@@ -147,6 +172,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -158,38 +184,14 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write parameters and results to one safetensors file, which holds numbers and JSON and never code."""
         check_is_fitted(self)
-        arrays = {
-            name: np.ascontiguousarray(value)
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
-        }
-        rest = {k: v for k, v in vars(self).items() if k not in arrays and not isinstance(v, Columns)}
-        state = json.dumps(rest, default=_plain)
-        header = {"class": type(self).__name__, "version": version("neuralmirror"), "state": state}
-        save_file(arrays, path, metadata=header)
+        write_selector(path, self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            if header.get("class") != cls.__name__:
-                raise ValueError(f"{path} holds a {header.get('class')}, not a {cls.__name__}; load it with that class")
-            loaded = cls()
-            for name, value in json.loads(header["state"]).items():
-                setattr(loaded, name, _rebuilt(name, value))
-            for name in file.keys():  # noqa: SIM118 (not a dict)
-                setattr(loaded, name, file.get_tensor(name))
+        """Read what `save` wrote; a ValueError says what is wrong with any other file."""
+        loaded = cls()
+        read_selector(path, loaded)
         return loaded
-
-
-def _plain(value: Any) -> Any:
-    """What JSON does not know: arrays as lists, NumPy scalars as Python's; the rest (a RandomState) as nothing."""
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else None
-
-
-def _rebuilt(name: str, value: Any) -> Any:
-    return np.array(value, dtype=object) if name.endswith("_") and isinstance(value, list) else value
 
 
 def _warn(message: str) -> None:

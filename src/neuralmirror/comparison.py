@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from neuralmirror._internal import checks
 from neuralmirror.base import ControlledSelector, SelectionWarning
+from neuralmirror.comparators.columns import Columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,6 +72,7 @@ class Entry:
     note: str
     applies: bool = True
     warnings: tuple[str, ...] = ()
+    mirrors: int = 1  # noises or knockoffs per feature
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,10 @@ class Comparison:
         return np.stack([entry.support for entry in self.entries], axis=1)
 
     def agreement(self) -> NDArray[np.float64]:
-        """Jaccard index of every two selections, (methods, methods); NaN beside a method that does not apply."""
+        """Jaccard index of every two selections, (methods, methods).
+
+        NaN where both are empty, and beside a method that does not apply.
+        """
         shares = np.array([[jaccard(a, b) for b in self.selected.T] for a in self.selected.T])
         absent = ~np.array([entry.applies for entry in self.entries])
         shares[absent] = shares[:, absent] = np.nan
@@ -129,42 +134,58 @@ def compare(
     *,
     fdr: float = 0.1,
     random_state: int | None = None,
+    task: str = "auto",
+    offset: int = 1,
+    covariates: Sequence[str | int] | None = None,
+    feature_groups: Sequence[str] | None = None,
+    device: str = "auto",
+    n_jobs: int | None = None,
 ) -> Comparison:
-    """Fit several methods to the same data.
+    """Fit several methods to the same data, on equal terms.
 
-    `methods` holds names out of METHODS, which get `fdr` and `random_state`, or selectors, which are taken as they
-    are; a mapping gives them labels. A method that does not apply (BH with more features than rows, say) is listed
-    with its reason. When none applies, the first reason is raised.
+    `methods` holds names out of METHODS, which get the level, seed, task, offset and device given here, or selectors,
+    which are taken as they are; a mapping gives them labels. A method that does not apply (BH with more features than
+    rows, say) is listed with its reason. When none applies, the first reason is raised.
+
+    Columns of one label in `feature_groups` are one feature. `covariates` are taken into account and never selected. A
+    method that knows no groups selects one when it selects any of its columns but the first, which the others imply;
+    one that knows no covariates gets a numeric response and the features with the covariates regressed out.
     """
     checks.check_fdr(fdr)
-    selectors = {label: _selector(method, fdr, random_state) for label, method in _labelled(methods).items()}
-    features = tuple(str(name) for name in getattr(X, "columns", range(np.shape(X)[1])))
-    entries = tuple(run(label, selector, X, y) for label, selector in selectors.items())
+    given = {"fdr": fdr, "random_state": random_state, "task": task, "offset": checks.check_offset(offset)}
+    given |= {"device": device, "n_jobs": n_jobs}
+    selectors = {label: _selector(method, given) for label, method in _labelled(methods).items()}
+    names = [str(name) for name in getattr(X, "columns", range(np.shape(X)[1]))]
+    aside = checks.column_positions(covariates, names, "covariates")
+    columns = Columns(names, aside, None if feature_groups is None else [str(label) for label in feature_groups])
+    entries = tuple(run(label, selector, X, y, columns) for label, selector in selectors.items())
     if not any(entry.applies for entry in entries):
         raise ValueError(entries[0].note)
-    return Comparison(features, entries)
+    return Comparison(tuple(columns.features), entries)
 
 
-def run(label: str, selector: ControlledSelector, X: Any, y: Any) -> Entry:
+def run(label: str, selector: ControlledSelector, X: Any, y: Any, columns: Columns) -> Entry:
     """Fit one method against the clock."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            selector.fit(X, y)
-            support, q_values, note, applies = selector.support_, selector.q_values_, selector.explain(), True
+            support, q_values = columns.fitted(selector, X, y)
+            note, applies = columns.note(selector, support), True
         except ValueError as reason:
-            p = np.shape(X)[1]
+            p = len(columns.features)
             support, q_values, note, applies = np.zeros(p, dtype=bool), np.ones(p), str(reason), False
     seconds = time.perf_counter() - start
     told = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SelectionWarning))
-    return Entry(label, support, q_values, seconds, note, applies, tuple(text for text in told if text != note))
+    mirrors = int(getattr(selector, "n_mirrors_", 1))
+    said = tuple(text for text in told if text != note)
+    return Entry(label, support, q_values, seconds, note, applies, said, mirrors)
 
 
 def jaccard(a: Mask, b: Mask) -> float:
-    """|A ∩ B| / |A ∪ B|; two empty selections agree."""
+    """|A ∩ B| / |A ∪ B|; NaN for two empty selections, which agree about nothing."""
     either = int((a | b).sum())
-    return float((a & b).sum() / either) if either else 1.0
+    return float((a & b).sum() / either) if either else float("nan")
 
 
 def plot_comparison(comparison: Comparison, *, most: int = 40, ax: Axes | None = None) -> Axes:
@@ -209,9 +230,8 @@ def _labelled(
     return labelled
 
 
-def _selector(method: str | ControlledSelector, fdr: float, random_state: int | None) -> ControlledSelector:
+def _selector(method: str | ControlledSelector, given: dict[str, Any]) -> ControlledSelector:
     if isinstance(method, ControlledSelector):
         return clone(method)  # type: ignore[no-any-return]
     selector = METHODS[checks.check_choice("methods", method, METHODS)]()
-    given = {"fdr": fdr, "random_state": random_state}
     return selector.set_params(**{k: v for k, v in given.items() if k in selector.get_params()})  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from neuralmirror.base import ControlledSelector
 from neuralmirror.selection import estimated_fdp
@@ -44,14 +45,28 @@ def plot_mirror_histogram(
 
 
 def plot_fdp_curve(
-    statistics: ArrayLike, fdr: float = 0.1, *, offset: int = 1, n_mirrors: int = 1, ax: Axes | None = None
+    statistics: ArrayLike | ControlledSelector,
+    fdr: float | None = None,
+    *,
+    offset: int | None = None,
+    n_mirrors: int | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """The estimated FDP against the threshold t, with the level asked for; several draws (rows) are several curves."""
+    """The estimated FDP against the threshold t, with the level asked for; several draws (rows) are several curves.
+
+    A fitted selector knows its level, offset and mirrors. With plain statistics `n_mirrors` must be given, as the
+    curve depends on it; the level is 0.1 and the offset 1 unless said otherwise.
+    """
+    if isinstance(statistics, ControlledSelector):
+        return MirrorDisplay.of(statistics, fdr=fdr, offset=offset).plot_fdp(ax=ax).ax_
+    if n_mirrors is None:
+        raise ValueError("n_mirrors is needed beside plain statistics: give mirror.n_mirrors_, or the fitted mirror")
+    level, offset = 0.1 if fdr is None else fdr, 1 if offset is None else offset
     ax = _axes(ax)
     for m in np.atleast_2d(np.asarray(statistics, dtype=float)):
         sizes = np.unique(np.abs(m[m != 0]))
         ax.step(sizes, estimated_fdp(m, sizes, offset=offset, n_mirrors=n_mirrors), where="pre", color=WON, linewidth=1)
-    ax.axhline(fdr, color=MARK, linestyle="--", linewidth=1.2, label=f"level {fdr:g}")
+    ax.axhline(level, color=MARK, linestyle="--", linewidth=1.2, label=f"level {level:g}")
     ax.set(xlabel="threshold t", ylabel="estimated FDP", ylim=(0, 1.05))
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -125,11 +140,23 @@ class MirrorDisplay:
         self.n_mirrors = n_mirrors
 
     @classmethod
+    def of(cls, estimator: ControlledSelector, *, fdr: float | None = None, offset: int | None = None) -> Self:
+        """The display of a fitted selector, nothing drawn yet; level and offset are its own unless given."""
+        if isinstance(estimator, ControlledSelector):
+            check_is_fitted(estimator)
+        if not hasattr(estimator, "mirror_statistics_"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no mirror statistics to draw; give a fitted NeuralGaussianMirror, "
+                "GaussianMirror or knockoff selector"
+            )
+        draws = estimator._draws[:, np.unique(estimator._leaders)]
+        level, offset = estimator.fdr if fdr is None else fdr, estimator.offset if offset is None else offset
+        return cls(draws, estimator.threshold_, level, offset, estimator._n_mirrors)
+
+    @classmethod
     def from_estimator(cls, estimator: ControlledSelector, *, ax: Axes | None = None, **style: Any) -> Self:
         """Draw the statistics of a fitted selector; `style` goes to `plot_mirror_histogram`."""
-        draws = estimator._draws[:, np.unique(estimator._leaders)]
-        counting = (estimator.fdr, estimator.offset, estimator._n_mirrors)
-        return cls(draws, estimator.threshold_, *counting).plot(ax=ax, **style)
+        return cls.of(estimator).plot(ax=ax, **style)
 
     def plot(self, *, ax: Axes | None = None, **style: Any) -> Self:
         """The histogram, into `ax` or into new axes."""
@@ -137,8 +164,8 @@ class MirrorDisplay:
 
     def plot_fdp(self, *, ax: Axes | None = None) -> Self:
         """The estimated FDP against the threshold, into `ax` or into new axes."""
-        counting = {"offset": self.offset, "n_mirrors": self.n_mirrors}
-        return self._drawn(plot_fdp_curve(self.draws, self.fdr, **counting, ax=ax))
+        curve = plot_fdp_curve(self.draws, self.fdr, offset=self.offset, n_mirrors=self.n_mirrors, ax=ax)
+        return self._drawn(curve)
 
     def _drawn(self, ax: Axes) -> Self:
         self.ax_, self.figure_ = ax, ax.figure

@@ -14,9 +14,11 @@ import pytest
 
 from neuralmirror import cli
 from neuralmirror._internal.output import results_folder
-from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror.report.run import FILES
+from neuralmirror.report.tables import COLUMNS
 from neuralmirror.simulation.example import P, example
 
+demo_command = import_module("neuralmirror.cli.demo")
 PROGRAM = [sys.executable, "-c", "import sys; from neuralmirror.cli import main; sys.exit(main())"]
 
 
@@ -94,7 +96,7 @@ def test_what_a_user_can_mend_is_exit_code_2(error, monkeypatch, capsys):
     def command():
         raise error
 
-    monkeypatch.setattr("neuralmirror.cli.demo.demo", command)
+    monkeypatch.setattr(import_module("neuralmirror.cli.demo"), "demo", command)
     assert cli.main(["demo"]) == 2
     told = capsys.readouterr().err
     assert told == f"neuralmirror: {' '.join(str(error).split())}\n"
@@ -104,7 +106,7 @@ def test_what_only_we_can_mend_is_raised(monkeypatch):
     def command():
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("neuralmirror.cli.demo.demo", command)
+    monkeypatch.setattr(import_module("neuralmirror.cli.demo"), "demo", command)
     with pytest.raises(RuntimeError, match="a bug"):
         cli.main(["demo"])
 
@@ -112,6 +114,28 @@ def test_what_only_we_can_mend_is_raised(monkeypatch):
 def test_a_command_is_one_line(monkeypatch, capsys):
     monkeypatch.setitem(cli.COMMANDS, "where", ("os:getcwd", "Say where we are."))
     assert cli.main(["where"]) == 0
+
+
+def test_a_command_that_is_none_is_refused_before_anything_is_loaded():
+    program = (
+        "import sys; from neuralmirror.cli import main; code = main(['slect', 'a.csv'])\n"
+        "heavy = {'torch', 'sklearn', 'scipy', 'numpy', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy or code != 2 else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert 'Did you mean "select"' in done.stderr
+
+
+def test_a_reader_who_has_read_enough_is_no_error():
+    command = " ".join(["set -o pipefail;", sys.executable, "-m neuralmirror select --help | head -1"])
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("flag", ["-V", "--version"])
+def test_both_flags_print_the_version(flag):
+    assert run(flag)[:2] == (0, version("neuralmirror") + "\n")
 
 
 # ---- results on disk ----
@@ -186,41 +210,47 @@ def demonstration(tmp_path_factory):
     return out, run("demo", "--out", out)
 
 
-def test_the_demo_writes_a_selection_the_truth_and_a_record(demonstration):
-    out, (code, _, err) = demonstration
-    assert (code, err) == (0, "")
-    assert sorted(path.name for path in out.iterdir()) == ["run.json", "selection.csv", "truth.csv"]
+def test_the_demo_writes_what_select_writes_and_the_truth(demonstration):
+    out, (code, _, _) = demonstration
+    assert code == 0
+    assert {path.name for path in out.iterdir()} == {*FILES, "truth.csv"}
     selection, truth = read_csv(out / "selection.csv"), read_csv(out / "truth.csv")
     record = json.loads((out / "run.json").read_text())
-    assert [row["feature"] for row in selection] == [row["feature"] for row in truth] == example().names
-    selected = [row["selected"] == "True" for row in selection]
-    relevant = [row["relevant"] == "True" for row in truth]
-    assert relevant == example().truth.tolist()
-    assert record["selected"] == sum(selected)
-    assert record["fdp"] == false_discovery_proportion(selected, relevant)
-    assert record["power"] == power(selected, relevant)
-    assert record["parameters"]["random_state"] == record["seed"] == 0
-    for row, kept in zip(selection, selected, strict=True):
-        assert kept == (float(row["q_value"]) <= record["parameters"]["fdr"])
+    assert {row["feature"] for row in selection} == set(example().names)
+    assert [row["relevant"] == "true" for row in truth] == example().truth.tolist()
+    assert record["result"]["selected"] == sum(row["selected"] == "true" for row in selection)
+    assert record["settings"]["random_state"] == 0
+    assert list(selection[0])[: len(COLUMNS)] == COLUMNS
 
 
-def test_the_demo_finds_most_of_the_truth(demonstration):
-    record = json.loads((demonstration[0] / "run.json").read_text())
-    assert record["power"] >= 0.7
-    assert record["fdp"] <= 0.3
+def test_a_newcomer_would_call_the_demos_outcome_right(demonstration):
+    out, _ = demonstration
+    chosen = {row["feature"] for row in read_csv(out / "selection.csv") if row["selected"] == "true"}
+    true = {name for name, role in zip(example().names, example().roles, strict=True) if role}
+    assert len(chosen & true) >= 18
+    assert len(chosen - true) <= 1
 
 
-def test_the_demo_prints_a_table_and_a_verdict(demonstration):
+def test_the_demo_prints_a_table_a_verdict_and_the_page_to_open(demonstration):
     out, (_, printed, _) = demonstration
-    record = json.loads((out / "run.json").read_text())
-    for heading in ("feature", "statistic", "q-value", "selected", "truth"):
+    for heading in ("feature", "M", "q-value", "selected", "truth"):
         assert heading in printed
     for row in read_csv(out / "selection.csv"):
-        if row["selected"] == "True":
+        if row["selected"] == "true":
             assert row["feature"] in printed
-    last = printed.splitlines()[-1]
-    assert f"{record['selected']} of 100 features selected at fdr=0.1" in last
-    assert f"false discovery proportion {record['fdp']:.2f}, power {record['power']:.2f}" in last
+    assert "task is regression" in printed
+    verdict, last = printed.splitlines()[-2:]
+    assert "of 100 features selected at fdr=0.1: " in verdict
+    assert last == f"Results in {out}; open {out / 'report.html'}"
+
+
+def test_the_demo_explains_false_features():
+    record = {"result": {"selected": 3}, "data": {"features": 100}, "settings": {"fdr": 0.1}}
+    scores = {"true": ["a", "b"], "false_selected": ["c"], "missed": [], "fdp": 1 / 3, "power": 1.0}
+    first, second = demo_command._sentences(record, scores)
+    assert "2 of the 2 that matter, and 1 that do not" in first
+    assert "c: selected by chance." in second
+    assert len(demo_command._sentences(record, {**scores, "false_selected": []})) == 1
 
 
 def test_the_demo_does_not_overwrite(demonstration):

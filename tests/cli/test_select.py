@@ -48,14 +48,17 @@ def test_select_leaves_a_whole_result(cohort: Path, tmp_path: Path, capsys: pyte
     record = json.loads(capsys.readouterr().out)
     assert {path.name for path in out.iterdir()} == FILES
     assert not list(tmp_path.glob("*.partial"))
-    assert record == json.loads((out / "run.json").read_text())
+    stored = json.loads((out / "run.json").read_text())
+    assert record["selected"] == stored["result"]["features"]
     rows = list(csv.DictReader((out / "selection.csv").open()))
     assert {row["feature"] for row in rows} == {*(f"x{j}" for j in range(14)), "site"}
-    assert sum(row["selected"] == "true" for row in rows) == record["result"]["selected"]
+    assert [row["feature"] for row in rows if row["selected"] == "true"] == [
+        one["feature"] for one in record["selected"]
+    ]
     assert next(row for row in rows if row["feature"] == "x13")["represents"] == "copy"
     assert (out / "dropped.csv").read_text().splitlines()[1] == "copy,an exact copy of another,x13"
-    assert record["diagnostics"]["held_out"]["explained"] > 0.5
-    assert len(record["data"]["files"][0]["sha256"]) == 64
+    assert stored["diagnostics"]["held_out"]["explained"] > 0.5
+    assert len(stored["data"]["files"][0]["sha256"]) == 64
     mirror = NeuralGaussianMirror.load(out / "model.safetensors")
     chosen = {row["feature"] for row in rows if row["selected"] == "true"}
     assert {name.split("=")[0] for name in mirror.get_feature_names_out()} == chosen
@@ -79,14 +82,16 @@ def test_results_are_replaced_only_by_force(cohort: Path, tmp_path: Path, capsys
     assert {path.name for path in out.iterdir()} == FILES | {"mine.txt"}
 
 
-def test_a_failure_leaves_nothing(cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_nothing_but_completed_work(
+    cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(report_run, "render", full)
     before = set(tmp_path.iterdir())
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 2
-    assert set(tmp_path.iterdir()) == before
+    assert set(tmp_path.iterdir()) == before | {tmp_path / "out.partial"}, "the completed fit is kept"
 
 
 def test_report_renders_again_without_the_data(cohort: Path, tmp_path: Path) -> None:
@@ -104,10 +109,12 @@ def test_inspect_says_what_would_be_done(cohort: Path, capsys: pytest.CaptureFix
     before = set(cohort.parent.iterdir())
     assert run("inspect", cohort, "--target", "y", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert "150 samples × 16 features" in found["read"]
-    assert "regression" in found["target"]
-    assert any("copy" in step for step in found["cleaning"])
-    assert "GB" in found["memory"]
+    assert found["read"] == {"samples": 150, "features": 16, "numbers": 15, "genotypes": 0, "text": 1}
+    assert found["target"]["task"] == "regression"
+    assert any("copy" in line for line in found["decisions"])
+    assert found["left"] == {"samples": 150, "features": 15, "columns": 17}
+    assert found["memory_bytes"] > 2**20
+    assert found["seconds"] > 0
     assert set(cohort.parent.iterdir()) == before
 
 
@@ -120,7 +127,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no target": (["cohort.csv"], "name the column to explain with --target"),
     "duplicate names": (["double.csv", "--target", "a"], "duplicate column name"),
     "ragged": (["ragged.csv", "--target", "a"], "line 3"),
-    "text": (["text.csv", "--target", "a"], "row 2 of the numeric column 'b'"),
+    "text": (["text.csv", "--target", "a"], "line 3: text 'x' in the numeric column 'b'"),
     "all missing": (["hollow.csv", "--target", "a"], "column 'b' has no value at all"),
     "ids": (["cohort.csv", "--target", "z", "--pheno", "pheno.csv"], "149 of 150 sample ids"),
     "fdr": (["cohort.csv", "--target", "y", "-q", "10"], "fdr must lie in (0, 1), got 10"),
@@ -169,16 +176,20 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.err.count("\n") == 1
-    assert printed.out == ""
+    assert all(line.startswith("• ") for line in printed.out.splitlines())  # what was decided until then
     assert set(bad_files.iterdir()) == before
 
 
 def test_a_folder_that_cannot_be_written(
     cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(report_run.os, "access", lambda *_: False)
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("neuralmirror._internal.output.tempfile.TemporaryDirectory", refused)
+    monkeypatch.setattr(report_run, "load", None)  # nothing is read before
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 2
-    assert "not writable" in capsys.readouterr().err
+    assert "cannot take out (Permission denied); name another place with --out" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_made(cohort: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,13 +203,13 @@ def test_resume_after_a_kill_gives_the_uninterrupted_result(cohort: Path, tmp_pa
     out, pieces = tmp_path / "cut", tmp_path / "cut.partial"
     process = subprocess.Popen([*command, str(cohort), "-o", str(out), *settings], start_new_session=True)
     deadline = time.monotonic() + 120
-    while process.poll() is None and not list(pieces.glob("*/draw-0.npz")) and time.monotonic() < deadline:
+    while process.poll() is None and not list(pieces.rglob("draw-0.npz")) and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not out.exists(), "nothing half-written"
-    assert list(pieces.glob("*/draw-0.npz")), "the completed draw is kept"
-    assert run("select", cohort, "-o", out, *settings, "--resume") == 0
+    assert list(pieces.rglob("draw-0.npz")), "the completed draw is kept"
+    assert run("select", cohort, "-o", out, *settings) == 0
     assert run("select", cohort, "-o", tmp_path / "whole", *settings) == 0
     assert (out / "selection.csv").read_bytes() == (tmp_path / "whole" / "selection.csv").read_bytes()
     assert not pieces.exists()
@@ -214,6 +225,7 @@ def test_ctrl_c_ends_cleanly(
     assert run("select", cohort, "--target", "y", "-o", tmp_path / "out", *FAST) == 130
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.partial").exists(), "nothing was complete"
 
 
 @pytest.mark.parametrize("command", [["--help"], ["select", "--help"], ["inspect", "--help"], ["report", "--help"]])

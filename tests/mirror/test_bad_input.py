@@ -37,7 +37,7 @@ BAD_DATA = {
     "huge y": (X, Y * 1e300, "y has values about .*e.300 apart"),
     "NaN in y": (X, response_with(np.nan), r"y contains NaN or inf \(first in row 7\); drop such rows"),
     "inf in y": (X, response_with(np.inf), r"y contains NaN or inf \(first in row 7\)"),
-    "None in y": (X, np.array([None, *"ab" * 14, "a"], dtype=object), "y contains NaN or None; drop such rows"),
+    "None in y": (X, np.array([None, *"ab" * 14, "a"], dtype=object), "y contains NaN, NA or None"),
     "mixed y": (X, np.array(["a", 1] * 15, dtype=object), "y mixes values of the types int, str"),
     "text column in pandas": (text_frame(pd), Y, "column 'city' of X has type String.*encode it"),
     "text column in polars": (text_frame(pl), Y, "column 'city' of X has type String.*encode it"),

@@ -289,7 +289,7 @@ def test_scales_can_be_given():
 )
 def test_two_and_more_classes(scheme, y, classes):
     x, t = data(n=200)
-    fitted = mirror(scheme=scheme, steps=100).fit(x, y(t))
+    fitted = mirror(scheme=scheme, steps=100, task="classification").fit(x, y(t))
     assert fitted.task_ == "classification"
     assert fitted.classes_.tolist() == classes
     assert fitted.mirror_statistics_[:4].min() > np.abs(fitted.mirror_statistics_[4:]).max()
@@ -300,7 +300,7 @@ def test_two_and_more_classes(scheme, y, classes):
     ("y", "task"),
     [
         (np.arange(40) % 2, "classification"),
-        (np.arange(40) % 5, "classification"),
+        (np.arange(40) % 5, "regression"),
         (np.arange(40.0), "regression"),
         (np.arange(40), "regression"),
         (np.linspace(0, 1, 40), "regression"),
@@ -378,7 +378,8 @@ def test_nothing_is_written_to_a_pipe(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_progress_can_be_shown(capfd):
+def test_progress_can_be_shown(capfd, monkeypatch):
+    monkeypatch.setattr("neuralmirror._internal.progress.HEARTBEAT", 0.001)
     easy(progress=True)
     assert "Training" in capfd.readouterr().err
 

@@ -9,11 +9,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
 MIN_ROWS = 10
 WIDEST = 1e150  # spread of a column, and its inverse the least, whose square double precision holds
-MAX_CLASSES = 20  # integer responses with more distinct values are taken as numbers
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> str:
@@ -120,53 +118,6 @@ def check_shape(x: NDArray[np.float64]) -> None:
         raise ValueError(
             f"X has n_features={p}, but at least 2 are needed: a mirror is compared with other features' mirrors"
         )
-
-
-def check_response(y: Any, n: int) -> NDArray[Any]:
-    """One value per row of X, none missing, at least two distinct."""
-    values = np.asarray(y)
-    if len(values) != n:
-        raise ValueError(f"y has {len(values)} values but X has {n} rows; one value per row is needed")
-    if values.dtype.kind in "fc" and not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"y contains NaN or inf (first in row {row}); drop such rows from X and y")
-    if values.dtype.kind == "O" and any(v is None or v != v for v in values):
-        raise ValueError("y contains NaN or None; drop such rows from X and y")
-    if values.dtype.kind == "f":
-        check_spread(values[:, None], ["y"])
-    try:
-        distinct = len(np.unique(values))
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in values})
-        raise ValueError(f"y mixes values of the types {', '.join(kinds)}; give numbers or labels, not both") from None
-    if distinct < 2:
-        raise ValueError(f"y is constant (one class or one value, {values[0]}); a response that varies is needed")
-    return values
-
-
-def check_numeric_response(y: Any, method: str, instead: str) -> None:
-    """Methods for a linear model of numbers: no labels."""
-    values: NDArray[Any] = np.asarray(y)
-    if y is not None and values.dtype.kind in "OUS":
-        raise ValueError(
-            f"Unknown label type: {method} needs a numeric y, got {values.dtype} such as {values.flat[0]!r}; "
-            f"use {instead}"
-        )
-
-
-def guess_task(y: NDArray[Any], task: str) -> str:
-    """Resolve task="auto": text, booleans and few distinct integers are classes, everything else is numbers."""
-    if task != "auto":
-        if task == "regression" and y.dtype.kind not in "fiub":
-            raise ValueError(
-                f"task='regression' needs a numeric y, got {y.dtype} such as {y[0]!r}; use task='classification'"
-            )
-        return task
-    kind = type_of_target(y)
-    if kind not in {"binary", "multiclass"}:
-        return "regression"
-    few = y.dtype.kind not in "fiu" or len(np.unique(y)) <= min(MAX_CLASSES, max(2, len(y) // 5))
-    return "classification" if few else "regression"
 
 
 def column_positions(columns: Iterable[Any] | None, names: Sequence[str], parameter: str) -> list[int]:

@@ -2,99 +2,113 @@
 
 from __future__ import annotations
 
-import platform
-import time
-from collections.abc import Iterator
-from importlib.metadata import version
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from neuralmirror._internal.output import check_folder, results_folder, write_csv, write_json
-from neuralmirror.selection import false_discovery_proportion, power
+from neuralmirror._internal.output import check_folder, write_csv
+from neuralmirror.cli.documents import document
+from neuralmirror.cli.options import AsJson, Jobs, Out
+from neuralmirror.cli.select import run_and_tell
+from neuralmirror.cli.terminal import print_json, say, show_table
+from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
-    from neuralmirror.mirror.estimator import NeuralGaussianMirror
-from neuralmirror.simulation.example import SEED, Example, N, P, example
+    from neuralmirror.simulation.example import Example
+
+OUT = Path("demo-results")
+TARGET = "y"
 
 
-def demo(*, out: Path = Path("demo-results"), force: bool = False) -> None:
+def demo(
+    *, out: Out = OUT, jobs: Jobs = None, force: bool = False, quiet: bool = False, as_json: AsJson = False
+) -> None:
     """Select features in a built-in example with a known truth, and compare.
 
-    Prints the selected and the missed features, and writes selection.csv, truth.csv and run.json.
+    Writes what `select` writes, report.html among it, and the truth in truth.csv.
 
     Parameters
     ----------
     out
         Folder for the results.
+    jobs
+        Cores to use, for all threads together; those available to the process by default.
     force
         Replace earlier results in that folder.
+    quiet
+        Print nothing but errors.
+    as_json
+        Print the outcome as JSON, as `select` does, with the truth and the scores beside it.
     """
     check_folder(out, force)
-    from neuralmirror.mirror.estimator import NeuralGaussianMirror
+    with threads(jobs) as number:
+        from neuralmirror.simulation.example import example
 
-    data, start = example(), time.perf_counter()
-    mirror = NeuralGaussianMirror(random_state=SEED).fit(data.x, data.y)
-    record = _record(mirror, data, time.perf_counter() - start)
-    with results_folder(out, force) as folder:
-        _write(folder, mirror, data, record)
-    _show(mirror, data, record, out)
+        data = example()
+        with tempfile.TemporaryDirectory() as folder:
+            record = _selected(data, Path(folder) / "example.csv", out, number, force, quiet, as_json)
+    scores = _scores(record, data)
+    if as_json:
+        print_json({**document(record, out), **scores})
+    elif not quiet:
+        _show(record, data, scores, out)
 
 
-def _record(mirror: NeuralGaussianMirror, data: Example, seconds: float) -> dict[str, Any]:
+def _selected(
+    data: Example, file: Path, out: Path, jobs: int, force: bool, quiet: bool, as_json: bool
+) -> dict[str, Any]:
+    """Write the example as a file, and select from it as from any other."""
+    from neuralmirror.io.loading import Source
+    from neuralmirror.report.request import Request
+
+    rows = ([*(f"{v:.17g}" for v in x), f"{y:.17g}"] for x, y in zip(data.x, data.y, strict=True))
+    write_csv(file, [*data.names, TARGET], rows)
+    request = Request(Source(file, TARGET), parameters={"random_state": 0, "n_jobs": jobs}, command="neuralmirror demo")
+    truth = [(name, str(bool(role)).lower(), role) for name, role in zip(data.names, data.roles, strict=True)]
+
+    def add(folder: Path) -> None:
+        write_csv(folder / "truth.csv", ["feature", "relevant", "role"], truth)
+
+    return run_and_tell(request, out, force=force, quiet=quiet, as_json=as_json, add=add)
+
+
+def _scores(record: dict[str, Any], data: Example) -> dict[str, Any]:
+    chosen = {one["feature"] for one in record["result"]["features"]}
+    true = {name for name, role in zip(data.names, data.roles, strict=True) if role}
     return {
-        "n": N,
-        "p": P,
-        "seed": SEED,
-        "parameters": mirror.get_params(),
-        "selected": int(mirror.support_.sum()),
-        "relevant": int(data.truth.sum()),
-        "threshold": mirror.threshold_ if np.isfinite(mirror.threshold_) else None,
-        "estimated_fdp": mirror.estimated_fdp_,
-        "fdp": false_discovery_proportion(mirror.support_, data.truth),
-        "power": power(mirror.support_, data.truth),
-        "seconds": round(seconds, 3),
-        "versions": {name: version(name) for name in ("neuralmirror", "torch", "scikit-learn", "numpy")}
-        | {"python": platform.python_version()},
+        "true": sorted(true),
+        "false_selected": sorted(chosen - true),
+        "missed": sorted(true - chosen),
+        "fdp": len(chosen - true) / max(len(chosen), 1),
+        "power": len(chosen & true) / len(true),
     }
 
 
-def _write(folder: Path, mirror: NeuralGaussianMirror, data: Example, record: dict[str, Any]) -> None:
-    columns = (mirror.mirror_statistics_, mirror.q_values_, mirror.scales_, mirror.support_)
-    rows = zip(data.names, *(column.tolist() for column in columns), strict=True)
-    write_csv(folder / "selection.csv", ["feature", "statistic", "q_value", "scale", "selected"], rows)
-    write_csv(
-        folder / "truth.csv", ["feature", "relevant", "role"], zip(data.names, data.truth, data.roles, strict=True)
+def _show(record: dict[str, Any], data: Example, scores: dict[str, Any], out: Path) -> None:
+    roles = dict(zip(data.names, data.roles, strict=True))
+    found = record["result"]["features"]
+    rows = [(one["feature"], f"{one['statistic']:.3g}", f"{one['q_value']:.3g}", "yes") for one in found]
+    rows += [(name, "", "", "no") for name in scores["missed"]]
+    show_table(
+        ("feature", "M", "q-value", "selected", "truth"), [(*row, roles[row[0]] or "irrelevant") for row in rows]
     )
-    write_json(folder / "run.json", record)
+    for sentence in _sentences(record, scores):
+        say(sentence)
+    say(f"Results in {out}; open {out / 'report.html'}")
 
 
-def _show(mirror: NeuralGaussianMirror, data: Example, record: dict[str, Any], out: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("feature", "statistic", "q-value", "selected", "truth")
-    for cells in _cells(mirror, data):
-        table.add_row(*cells)
-    console = Console()
-    console.print(table)
-    console.print(
-        f"{record['selected']} of {P} features selected at fdr={mirror.fdr:g}, {record['relevant']} are relevant: "
-        f"false discovery proportion {record['fdp']:.2f}, power {record['power']:.2f}. Results in {out}.",
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _cells(mirror: NeuralGaussianMirror, data: Example) -> Iterator[list[str]]:
-    """One row for each feature that was selected or should have been, the strongest first."""
-    for j in np.argsort(-mirror.mirror_statistics_, kind="stable"):
-        if mirror.support_[j] or data.truth[j]:
-            yield [
-                data.names[j],
-                f"{mirror.mirror_statistics_[j]:.3f}",
-                f"{mirror.q_values_[j]:.3f}",
-                "yes" if mirror.support_[j] else "no",
-                data.roles[j] or "irrelevant",
-            ]
+def _sentences(record: dict[str, Any], scores: dict[str, Any]) -> list[str]:
+    """What was found, and what a false or missed feature means."""
+    found, total, level = record["result"]["selected"], record["data"]["features"], record["settings"]["fdr"]
+    right = found - len(scores["false_selected"])
+    told = [
+        f"{found} of {total} features selected at fdr={level:g}: {right} of the {len(scores['true'])} that matter, and "
+        f"{len(scores['false_selected'])} that do not (false discovery proportion {scores['fdp']:.2f}, "
+        f"power {scores['power']:.2f})."
+    ]
+    if scores["false_selected"]:
+        told.append(
+            f"{', '.join(scores['false_selected'])}: selected by chance. A level of {level:g} keeps the share of such "
+            "features below it on average over many data sets; in one of them it can be larger."
+        )
+    return told

@@ -2,65 +2,57 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
-from cyclopts import Parameter
-
-from neuralmirror.cli.options import AS_IT_IS, Reading
-
-if TYPE_CHECKING:
-    pass
-from neuralmirror.cli.options import request_from
+from neuralmirror.cli.options import AS_IT_IS, AS_USUAL, AsJson, Fitting, Reading, request_for
+from neuralmirror.cli.terminal import print_json, show_facts
+from neuralmirror.cli.threads import threads
 
 
 def inspect(
-    data: Path,
-    /,
-    *,
-    reading: Reading = AS_IT_IS,
-    covar: Path | None = None,
-    covariates: str = "",
-    scheme: Literal["simultaneous", "individual"] = "simultaneous",
-    n_mirrors: str | None = None,
-    n_repeats: int | None = None,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    data: Path, /, *, reading: Reading = AS_IT_IS, fitting: Fitting = AS_USUAL, as_json: AsJson = False
 ) -> None:
-    """Say what `select` would do: shapes, types, missing values, cleaning, memory and time. Nothing is written.
+    """Show what `select` would do: shapes, types, decisions about the data, memory and time. Nothing is written.
 
     Parameters
     ----------
     data
         The file, as for `select`.
-    covar
-        File with covariates, joined by sample id.
-    covariates
-        Columns of the data that are covariates, separated by commas.
-    scheme
-        One network with every feature mirrored, or one network per feature.
-    n_mirrors
-        Noises per feature.
-    n_repeats
-        Independent draws.
     as_json
-        Print the findings as JSON.
+        Print the findings as JSON, numbers as numbers.
     """
-    from neuralmirror.cli import estimates
+    request = request_for(data, reading, fitting)
+    with threads(fitting.jobs):
+        from neuralmirror.cli import estimates
 
-    findings = estimates.inspect(request_from(locals()))
+        found = estimates.inspect(request)
     if as_json:
-        print(json.dumps(findings, indent=2, ensure_ascii=False))
+        print_json(found)
     else:
-        _show_findings(findings)
+        show_facts(facts(found))
 
 
-def _show_findings(findings: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def facts(found: dict[str, Any]) -> dict[str, list[str]]:
+    """The findings in words."""
+    read, left, missing = found["read"], found["left"], found["missing"]
+    kinds = ", ".join(f"{read[kind]} {kind}" for kind in ("numbers", "genotypes", "text") if read[kind])
+    gaps = f"{missing['share']:.2%} of the values, in {missing['features']} of {missing['of']} features"
+    return {
+        "file": [f"{found['file']} ({found['format']})"],
+        "read": [f"{read['samples']} samples × {read['features']} features ({kinds})"],
+        "missing": [gaps if missing["features"] else "none"],
+        "target": [found["decisions"][0].partition(" ")[2]],
+        "covariates": [", ".join(found["covariates"])] if found["covariates"] else [],
+        "decisions": [*found["decisions"][1:], *(f"Caution: {text}" for text in found["warnings"])],
+        "left": [f"{left['samples']} samples × {left['features']} features in {left['columns']} columns"],
+        "memory": [f"about {found['memory_bytes'] / 2**30:.2f} GB"],
+        "time": [f"about {duration(found['seconds'])} (from a trial on a few columns)"],
+    }
 
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in findings.items():
-        lines = value if isinstance(value, list) else [str(value)]
-        table.add_row(name.replace("_", " "), "\n".join(lines) or "nothing", style=None)
-    Console().print(table, highlight=False, markup=False)
+
+def duration(seconds: float) -> str:
+    """Seconds as a person would say them."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
+
+from neuralmirror.cli.threads import core_count
 
 if TYPE_CHECKING:
     from neuralmirror.io.cleaning import Rules
     from neuralmirror.io.loading import Source
-    from neuralmirror.report.run import Request
+    from neuralmirror.report.request import Request
 
+
+def _whole(_: Any, tokens: list[Token]) -> int:
+    """A whole number; 1.5 is refused rather than cut to 1."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"a whole number is needed, got {tokens[0].value!r}") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
 Fdr = Annotated[float, Parameter(name=["--fdr", "-q"])]
 Out = Annotated[Path, Parameter(name=["--out", "-o"])]
+Jobs = Annotated[int | None, Parameter(name=["--jobs", "-j"], converter=_whole)]
+AsJson = Annotated[bool, Parameter(name="--json")]
+TaskName = Literal["auto", "regression", "classification"]
 
 
 @Parameter(name="*")
@@ -28,8 +44,12 @@ class Reading:
     """The column to explain: of the data, of --pheno, of AnnData's obs; by default the phenotype of a .fam."""
     pheno: Path | None = None
     """File with phenotypes, joined by sample id."""
+    covar: Path | None = None
+    """File with covariates, joined by sample id. They are taken into account and never selected."""
+    covariates: str = ""
+    """Columns of the data that are covariates, separated by commas; quote a name that holds a comma."""
     drop: str = ""
-    """Columns to leave out, separated by commas."""
+    """Columns to leave out, separated by commas; quote a name that holds a comma."""
     array: str | None = None
     """The matrix inside an NPZ file."""
     sample_id: Annotated[str | None, Parameter(name="--id")] = None
@@ -45,7 +65,7 @@ class Reading:
     prune: float | None = None
     """Drop features that correlate above this with an earlier one, which represents them; 0.95, say."""
 
-    def source(self, data: Path, covar: Path | None = None, covariates: str = "") -> Source:
+    def source(self, data: Path) -> Source:
         """What to read."""
         from neuralmirror.io.loading import Source
 
@@ -53,8 +73,8 @@ class Reading:
             data,
             self.target,
             self.pheno,
-            covar,
-            listed(covariates),
+            self.covar,
+            listed(self.covariates),
             listed(self.drop),
             self.array,
             self.sample_id,
@@ -71,39 +91,61 @@ class Reading:
         return Rules(self.missing, self.max_missing, self.maf, self.prune)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Fitting:
+    """How features are selected."""
+
+    fdr: Fdr = 0.1
+    """False discovery rate: the largest acceptable expected share of false features among those selected."""
+    task: TaskName = "auto"
+    """What the target is; auto takes text, and numbers of exactly two values, as classes."""
+    scheme: Literal["simultaneous", "individual"] = "simultaneous"
+    """All features mirrored in one model, or one model per feature."""
+    screen: str | None = None
+    """Rank on a third of the rows and mirror only the best: half, log or a number. Not for few rows."""
+    n_mirrors: str | None = None
+    """Noises per feature, or auto. More of them let a few true features pass, and cost time."""
+    n_repeats: Whole | None = None
+    """Independent draws, combined into one more stable selection."""
+    offset: Literal[0, 1] = 1
+    """1, or 0 as in the paper, which does not hold when little is relevant."""
+    steps: Whole | None = None
+    """Training steps."""
+    seed: Whole = 0
+    """Fixes every draw."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    memory: float | None = None
+    """Gigabytes for a batch of networks; 1 by default."""
+    jobs: Jobs = None
+    """Cores to use, for all threads together; those available to the process by default."""
+
+    def parameters(self) -> dict[str, Any]:
+        """What was given, as parameters of the selector; its own defaults stand for the rest."""
+        names = ("fdr", "task", "scheme", "screen", "n_mirrors", "n_repeats", "offset", "steps", "device", "memory")
+        given = {name: _number_or_word(getattr(self, name)) for name in names if getattr(self, name) is not None}
+        return {**given, "random_state": self.seed}
+
+
 AS_IT_IS = Reading()
+AS_USUAL = Fitting()
 
 
 def listed(names: str) -> tuple[str, ...]:
-    """Names that were separated by commas."""
-    return tuple(name.strip() for name in names.split(",") if name.strip())
+    """Names that were separated by commas; one in double quotes may hold a comma itself."""
+    return tuple(name.strip() for row in csv.reader([names], skipinitialspace=True) for name in row if name.strip())
 
 
-def request_from(options: dict[str, Any]) -> Request:
-    """The options of a command as what the run needs."""
-    from neuralmirror.report.run import Request
+def request_for(data: Path, reading: Reading, fitting: Fitting, **more: Any) -> Request:
+    """The options of a command as what the run needs, checked as far as that is quick."""
+    from neuralmirror.report.request import Request, check_request
 
-    reading: Reading = options["reading"]
-    source = reading.source(options["data"], options["covar"], options["covariates"])
-    passed = (
-        "task",
-        "scheme",
-        "screen",
-        "n_mirrors",
-        "n_repeats",
-        "offset",
-        "steps",
-        "device",
-        "memory",
-        "fdr",
-    )
-    parameters = {name: _number_or_word(options[name]) for name in passed if options.get(name) is not None}
-    parameters["random_state"] = options.get("seed", 0)
+    parameters = {**fitting.parameters(), "n_jobs": core_count(fitting.jobs)}
     command = shlex.join(["neuralmirror", *sys.argv[1:]])
-    simulated = options.get("calibrate", 0)
-    if simulated < 0:
-        raise ValueError(f"--calibrate takes a number of simulated responses, got {simulated}; 20 is a fair start")
-    return Request(source, reading.rules(), parameters, not options.get("no_check", False), simulated, command)
+    request = Request(reading.source(data), reading.rules(), parameters, command=command, **more)
+    check_request(request)
+    return request
 
 
 def _number_or_word(value: Any) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
+from neuralmirror._internal.output import OutputError
+from neuralmirror.cli.terminal import say
 
 
 def report(folder: Path, /) -> None:
@@ -17,11 +16,22 @@ def report(folder: Path, /) -> None:
     folder
         The folder that `neuralmirror select` wrote.
     """
+    from jinja2 import UndefinedError
+
     from neuralmirror.report.rendering import render
 
     page = folder / "report.html"
-    text = render(folder)
+    try:
+        text = render(folder)
+    except (KeyError, TypeError, AttributeError, IndexError, UndefinedError) as reason:
+        lost = " ".join(str(reason).split())
+        raise ValueError(f"{folder} holds a damaged result ({lost}); run `neuralmirror select` again") from None
     unfinished = page.with_suffix(".tmp")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(page)
-    print(page)
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(page)
+    except OSError as reason:
+        raise OutputError(f"{page} could not be written: {reason.strerror}; free some space or copy {folder}") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    say(str(page))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from neuralmirror.cli.options import AS_IT_IS, Fdr, Out, Reading
+from neuralmirror._internal.output import check_folder
+from neuralmirror.cli.documents import document
+from neuralmirror.cli.options import AS_IT_IS, AS_USUAL, AsJson, Fitting, Out, Reading, Whole, request_for
+from neuralmirror.cli.terminal import print_json, say, show_table
+from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
-    pass
-from neuralmirror.cli.options import request_from
+    from neuralmirror.report.request import Request
+
+SHOWN = 15  # features on the terminal; selection.csv holds all
+OUT = Path("neuralmirror-results")
 
 
 def select(
@@ -20,31 +26,20 @@ def select(
     /,
     *,
     reading: Reading = AS_IT_IS,
-    out: Out = Path("results"),
-    fdr: Fdr = 0.1,
-    covar: Path | None = None,
-    covariates: str = "",
-    task: Literal["auto", "regression", "classification"] = "auto",
-    scheme: Literal["simultaneous", "individual"] = "simultaneous",
-    screen: str | None = None,
-    n_mirrors: str | None = None,
-    n_repeats: int | None = None,
-    offset: Literal[0, 1] = 1,
-    steps: int | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    memory: float = 1.0,
+    fitting: Fitting = AS_USUAL,
+    out: Out = OUT,
     no_check: bool = False,
-    calibrate: int = 0,
+    calibrate: Whole = 0,
+    escape_formulas: bool = False,
     force: bool = False,
-    resume: bool = False,
+    resume: Annotated[bool, Parameter(show=False)] = False,  # pieces of a run that was cut off are always taken up
     quiet: bool = False,
-    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Select the features that a target depends on, and write a table and a report.
 
     Leaves selection.csv, dropped.csv, report.html, run.json and model.safetensors in the output folder. The same data,
-    settings and seed give the same selection.csv, byte for byte.
+    settings and seed give the same selection.csv, byte for byte. The same command takes up a run that was cut off.
 
     Parameters
     ----------
@@ -52,91 +47,81 @@ def select(
         CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF (also .gz) or AnnData .h5ad.
     out
         Folder for the results.
-    fdr
-        False discovery rate: the largest acceptable expected share of false features among those selected.
-    covar
-        File with covariates, joined by sample id. They enter the networks and are never selected.
-    covariates
-        Columns of the data that are covariates, separated by commas.
-    task
-        What the target is; auto takes text and few distinct whole numbers as classes.
-    scheme
-        One network with every feature mirrored, or one network per feature.
-    screen
-        Rank on a third of the rows and mirror only the best: half, log or a number. Not for few rows.
-    n_mirrors
-        Noises per feature; 2 to 4 find few true features.
-    n_repeats
-        Independent draws, combined into one more stable selection.
-    offset
-        1, or 0 as in the paper, which does not hold when little is relevant.
-    steps
-        Training steps.
-    seed
-        Fixes every draw.
-    device
-        auto, cpu or cuda.
-    memory
-        Gigabytes for a batch of networks.
     no_check
         Leave out the test whether a network predicts anything on held-out rows.
     calibrate
         Simulate this many responses of each kind on your features, and report the FDR and power achieved there.
+    escape_formulas
+        Put an apostrophe before names that a spreadsheet would take for formulas.
     force
         Replace results in the output folder.
-    resume
-        Take up completed pieces of a run that was cut off (each draw, for the individual scheme).
     quiet
         Print nothing but errors.
     as_json
-        Print the record of run.json.
+        Print the outcome as JSON.
     """
+    check_folder(out, force)
+    if calibrate < 0:
+        raise ValueError(f"--calibrate takes a number of simulated responses, got {calibrate}; 20 is a fair start")
+    more = {"check": not no_check, "calibrate": calibrate, "escape_formulas": escape_formulas}
+    request = request_for(data, reading, fitting, **more)
+    with threads(fitting.jobs):
+        record = run_and_tell(request, out, force=force, quiet=quiet, as_json=as_json)
+    if as_json:
+        print_json(document(record, out))
+    elif not quiet:
+        show_selection(record, out)
+
+
+def run_and_tell(
+    request: Request,
+    out: Path,
+    *,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+    add: Callable[[Path], None] = lambda folder: None,
+) -> dict[str, Any]:
+    """Run, and print each decision about the data before the fit begins."""
     from neuralmirror.report import run
 
-    request = request_from(locals())
-    record = run.select(request, out, force=force, resume=resume, progress=False if quiet or as_json else None)
-    if as_json:
-        print(json.dumps(record, indent=2, ensure_ascii=False))
-    elif not quiet:
-        _show_selection(record, out)
+    tell = (lambda line: None) if quiet or as_json else (lambda line: say(f"• {line}"))
+    return run.select(request, out, force=force, progress=not quiet, tell=tell, add=add)
 
 
-def _show_selection(record: dict[str, Any], out: Path) -> None:
+def show_selection(record: dict[str, Any], out: Path) -> None:
     """What was found, in a few lines."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    for step in record["cleaning"]["steps"]:
-        console.print(f"• {step}", highlight=False, soft_wrap=True, markup=False)
-    table = Table("feature", "M", "q-value")
-    rows = _first_rows(out / "selection.csv", 15)
-    for row in rows:
-        table.add_row(row["feature"], f"{float(row['mirror_statistic']):.3g}", f"{float(row['q_value']):.3g}")
+    found = record["result"]["features"]
+    rows = [(one["feature"], f"{one['statistic']:.3g}", f"{one['q_value']:.3g}") for one in found[:SHOWN]]
     if rows:
-        console.print(table)
-    more = record["result"]["selected"] - len(rows)
-    if more > 0:
-        console.print(f"and {more} more in selection.csv")
-    for text in (record["result"]["explanation"], *_cautions(record)):
-        console.print(text, highlight=False, soft_wrap=True, markup=False)
-    console.print(f"Results in {out}; open {out / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
+        show_table(("feature", "M", "q-value"), rows)
+    if len(found) > SHOWN:
+        say(f"and {len(found) - SHOWN} more in selection.csv")
+    for text in (record["result"]["explanation"], *parts(record["result"]), *calibration(record), *cautions(record)):
+        say(text)
+    if record["settings"]["n_repeats"] == 1:
+        say("One draw: another seed may select somewhat other features; --n-repeats 10 combines ten draws.")
+    say(f"Results in {out}; open {out / 'report.html'}")
 
 
-def _first_rows(path: Path, most: int) -> list[dict[str, str]]:
-    """The first selected features of selection.csv."""
-    import csv
-    from itertools import islice, takewhile
+def parts(result: dict[str, Any]) -> list[str]:
+    """What the parts of the model weigh, and what they explain on rows not seen."""
+    weights, shares = result["part_weights"] or {}, result["explained"] or {}
+    told = [f"{name} {weight:.2g}" for name, weight in weights.items()]
+    explained = [f"{name} {share:.0%}" for name, share in shares.items() if share is not None]
+    lines = [f"Weights of the parts: {', '.join(told)}."] if told else []
+    return lines + ([f"Explained on rows not seen: {', '.join(explained)}."] if explained else [])
 
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(islice(takewhile(lambda row: row["selected"] == "true", csv.DictReader(file)), most))
+
+def calibration(record: dict[str, Any]) -> list[str]:
+    """What was achieved on simulated responses, with the number of fits and standard errors."""
+    return [f"Simulated, {name}: {text}" for name, text in record.get("calibration", {}).items()]
 
 
-def _cautions(record: dict[str, Any]) -> list[str]:
+def cautions(record: dict[str, Any]) -> list[str]:
+    """Diagnostics that ask for care, and what was warned of."""
     from neuralmirror.report.rendering import verdicts
 
-    return [
-        f"Caution: {note['title']}. {note['text']}"
-        for note in verdicts({**record, "warnings": []})
-        if note["verdict"] == "caution"
-    ]
+    found = [note for note in verdicts({**record, "warnings": []}) if note["verdict"] == "caution"]
+    said = [text for text in record["warnings"] if text != record["result"]["explanation"]]
+    return [f"Caution: {note['title']}. {note['text']}" for note in found] + [f"Caution: {text}" for text in said]

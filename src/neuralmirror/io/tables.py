@@ -1,25 +1,41 @@
-"""A table of samples by features as it came from a file, and the error that says why a file cannot be used."""
+"""A table of samples by features as it came from a file, and what was decided on the way."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror.io.errors import DataError as DataError
+from neuralmirror.io.names import check_distinct, made_unique
+
 MISSING_GENOTYPE = -1
-MISSING_WORDS = frozenset({"", "NA", "N/A", "NaN", "nan", "na", "null", "NULL", "None", ".", "?"})
-ID_NAMES = ("iid", "#iid", "id", "sample", "sample_id", "sampleid", "sample id", "samples", "ids", "taxa", "")
+ERRORS_OF_SPREADSHEETS = {"#N/A", "#NA", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"}
+MISSING_WORDS = frozenset(
+    {"", "NA", "N/A", "n/a", "<NA>", "NaN", "NAN", "nan", "na", "NaT", "null", "NULL", "Null", "None", ".", "?"}
+    | ERRORS_OF_SPREADSHEETS
+)
 
 Column = NDArray[Any]
 
 
-class DataError(ValueError):
-    """A user's mistake in one line: what was expected, what was found, what to do."""
+@dataclass(frozen=True)
+class Decision:
+    """Something that was decided about the data and not asked for.
+
+    `text` is one plain line; `option` is what to type to have it otherwise ("" where nothing can be); `warns` marks
+    those that a user must see, because features or samples may be lost or the result misleading.
+    """
+
+    text: str
+    option: str = ""
+    warns: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.text} (to change this: {self.option})" if self.option else self.text
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,7 @@ class Table:
     form: str = "table"
     genotypes: bool = False
     dropped: tuple[Dropped, ...] = ()  # what the reader itself left out
+    decisions: tuple[Decision, ...] = ()  # what the reader decided, for the user to know
 
     def __post_init__(self) -> None:
         check_distinct([*self.names, *self.texts], "column name")
@@ -81,30 +98,24 @@ class Table:
         traits = {name: column[index] for name, column in self.traits.items()}
         return replace(self, values=self.values[index], samples=samples, texts=texts, traits=traits)
 
+    def told(self, *decisions: Decision) -> Table:
+        """The table with more decisions to tell."""
+        return replace(self, decisions=(*self.decisions, *decisions))
+
+
+def distinct_names(names: Collection[str], noun: str) -> tuple[tuple[str, ...], tuple[Decision, ...]]:
+    """Names made unique by suffixes, and the decision where that was needed."""
+    unique = made_unique(list(names))
+    changed = [(old, new) for old, new in zip(names, unique, strict=True) if old != new]
+    if not changed:
+        return unique, ()
+    first = f"a second {changed[0][0]!r} is called {changed[0][1]!r}"
+    return unique, (Decision(f"repeated {noun} names were made unique, {len(changed)} in all: {first}"),)
+
 
 def widened(genotypes: NDArray[Any]) -> NDArray[np.float64]:
     """Genotypes as floats, missing ones as NaN."""
     return np.where(genotypes == MISSING_GENOTYPE, np.nan, genotypes.astype(float))
-
-
-def check_distinct(names: Sequence[str], noun: str) -> None:
-    """Every name once."""
-    if len(set(names)) == len(names):
-        return
-    seen: set[str] = set()
-    repeated = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-    raise DataError(f"duplicate {noun} {repeated[0]!r} ({len(repeated)} repeated in all); make every {noun} unique")
-
-
-def find_name(name: str, names: Iterable[str], noun: str) -> str:
-    """The name itself if it is there, or an error with the nearest one."""
-    known = list(names)
-    if name in known:
-        return name
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    few = ", ".join(map(repr, known[:8])) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {few or 'none'}"
-    raise DataError(f"no {noun} is named {name!r}{hint}")
 
 
 def is_missing(column: Column) -> NDArray[np.bool_]:
@@ -112,44 +123,5 @@ def is_missing(column: Column) -> NDArray[np.bool_]:
     if column.dtype.kind == "f":
         return np.isnan(column)
     if column.dtype.kind in "OU":
-        return np.array([value is None or value != value or str(value) in MISSING_WORDS for value in column])
+        return np.array([value is None or value != value or str(value) in MISSING_WORDS for value in column], bool)
     return np.zeros(len(column), dtype=bool)
-
-
-def as_numbers(column: Column) -> NDArray[np.float64] | None:
-    """A column of text as numbers where every value is one or missing; None otherwise."""
-    if column.dtype.kind in "fiub":
-        return column.astype(float)
-    try:
-        return np.array([np.nan if str(value) in MISSING_WORDS else float(value) for value in column])
-    except (TypeError, ValueError):
-        return None
-
-
-def few(names: Sequence[str], most: int = 5) -> str:
-    """The first few of many names."""
-    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def with_samples(table: Table, sample_id: str | None = None) -> Table:
-    """Take the column of sample ids out of the features: the named one, or a first column that looks like ids."""
-    name = sample_id if sample_id is not None else _guess_id(table)
-    if name is None:
-        return table
-    find_name(name, [*table.texts, *table.names], "column")
-    ids = table.column(name)
-    words = [f"{value:.15g}" for value in ids] if ids.dtype.kind == "f" else [str(value) for value in ids]
-    rest = table.without({name, "FID", "#FID"}) if name in ("IID", "#IID") else table.without({name})
-    return replace(rest, samples=tuple(words))
-
-
-def _guess_id(table: Table) -> str | None:
-    names = [*table.texts, *table.names]
-    for known in ID_NAMES:
-        for name in names:
-            if name.lower() == known:
-                return name
-    for name, column in islice(table.texts.items(), 1):
-        if len(set(column)) == len(column):
-            return name
-    return None

@@ -28,7 +28,7 @@ Basis = NDArray[np.float32]
 
 PENALTIES = (0.0, 0.1, 1.0)  # of ridge regressions on columns of length 1
 REGRESSORS = ((4, 0), (16, 0), (16, 20), (64, 20))  # nearest neighbours and principal components to choose from
-NEAREST = 4  # neighbours that predict a column of few values beside its mean
+NEAREST = 8  # neighbours that predict a column of few values beside its mean
 PENALTY = 0.03  # of the squared weights of a logistic law
 FEW_VALUES = 10  # columns of at most so many distinct values are discrete
 BLOCK = 2**27  # bytes of the regressors that are held at once

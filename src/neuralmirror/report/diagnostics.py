@@ -79,7 +79,8 @@ def _calibrated_loss(networks: Networks, aside: StandardisedData, unseen: Standa
     The logits of a small sample are overconfident, and then a network that predicts looks like one that does not.
     """
     if len(np.unique(aside.y)) < unseen.classes:
-        return float(log_loss(unseen.y, np.full((len(unseen.y), unseen.classes), 1 / unseen.classes)))
+        even = np.full((len(unseen.y), unseen.classes), 1 / unseen.classes)
+        return float(log_loss(unseen.y, even, labels=np.arange(unseen.classes)))
     model = LogisticRegression().fit(_outputs(networks, aside), aside.y)
     return float(log_loss(unseen.y, model.predict_proba(_outputs(networks, unseen)), labels=model.classes_))
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from neuralmirror._internal.output import unescaped
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 
 NEEDED = ("run.json", "selection.csv", "dropped.csv", "model.safetensors")
@@ -27,8 +28,10 @@ def render(folder: Path) -> str:
     missing = [name for name in NEEDED if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"{folder} has no {missing[0]}; expected the folder that `neuralmirror select` wrote")
-    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    run = read_record(folder / "run.json")
     rows = _records(folder / "selection.csv")
+    if run.get("escape_formulas"):
+        rows = [{key: unescaped(text) for key, text in row.items()} for row in rows]
     mirror = NeuralGaussianMirror.load(folder / "model.safetensors")
     page = _environment().get_template("report.html.j2")
     return page.render(
@@ -42,6 +45,19 @@ def render(folder: Path) -> str:
         style=_template("report.css"),
         script=_template("report.js"),
     )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The record of a run; a ValueError where the file is none."""
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as reason:
+        raise ValueError(f"{path} is damaged ({reason}); run `neuralmirror select` again") from None
+    parts = ("data", "settings", "cleaning", "result", "diagnostics", "warnings")
+    lost = [part for part in parts if not isinstance(run, dict) or part not in run]
+    if lost:
+        raise ValueError(f"{path} is damaged: it has no {lost[0]!r}; run `neuralmirror select` again")
+    return dict(run)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -10,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from neuralmirror._internal import checks
+from neuralmirror._internal import checks, responses
 from neuralmirror._internal.standardised import StandardisedData, response_columns
-from neuralmirror.base import ControlledSelector, SelectionWarning
+from neuralmirror.base import ControlledSelector
 from neuralmirror.comparators.knockoffs.covariances import covariance_matrix
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, fixed_x_knockoffs, gaussian_knockoffs, knockoff_s
 from neuralmirror.comparators.knockoffs.statistics import (
@@ -172,9 +171,8 @@ class FixedXKnockoffs(ControlledSelector):
         """Construct knockoffs with the Gram matrix of X, compare, select."""
         solver = S_METHODS[checks.check_choice("method", self.method, S_METHODS)]
         statistic = checks.check_choice("statistic", self.statistic, SUFFICIENT)
-        checks.check_numeric_response(y, type(self).__name__, "ModelXKnockoffs")
+        responses.check_numeric_response(y, type(self).__name__, "ModelXKnockoffs")
         problem = self._read(X, y, "regression")
-        self._check_numbers(problem.y)
         n, p = problem.x.shape
         if n <= 2 * p:
             raise ValueError(
@@ -185,13 +183,6 @@ class FixedXKnockoffs(ControlledSelector):
         x = problem.x
         knockoffs = fixed_x_knockoffs(x, knockoff_s(x.T @ x, solver), rng)
         return self._conclude(knockoff_statistics(statistic, x, knockoffs, problem, "standard", rng)[None])
-
-    def _check_numbers(self, y: Array) -> None:
-        """Three classes coded 0, 1, 2 look like numbers, so say how they are taken."""
-        values = len(np.unique(y))
-        if values > 2 and checks.guess_task(y, "auto") == "classification":
-            message = f"FixedXKnockoffs takes the {values} values of y as numbers; for classes use ModelXKnockoffs"
-            warnings.warn(message, SelectionWarning, stacklevel=3)
 
 
 def knockoff_statistics(

@@ -1,0 +1,41 @@
+"""What a run is asked for, and what can be refused before anything heavy is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuralmirror._internal import checks
+from neuralmirror.io.cleaning import Rules
+from neuralmirror.io.formats import find_file
+from neuralmirror.io.loading import Source
+
+SCHEMA = 1  # of the records; raised whenever a field changes its meaning or goes away
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    source: Source
+    rules: Rules = field(default_factory=Rules)
+    parameters: dict[str, Any] = field(default_factory=dict)  # of NeuralGaussianMirror
+    check: bool = True  # train a second network to see whether it predicts anything
+    calibrate: int = 0  # responses to simulate for each kind of calibration; none for 0
+    command: str = ""  # as it was typed
+    escape_formulas: bool = False  # keep spreadsheets from taking names for formulas
+
+
+def check_request(request: Request) -> None:
+    """The level, the files, and a target that is not its own covariate."""
+    checks.check_fdr(request.parameters.get("fdr", 0.1))
+    for path in request.source.files:
+        find_file(path)
+    check_covariates(request.source.target, request.source.covariates)
+
+
+def check_covariates(target: str | None, covariates: Iterable[str]) -> None:
+    """The target cannot be its own covariate: it would explain everything away."""
+    if target is not None and target in covariates:
+        raise ValueError(f"{target!r} is the target and cannot be a covariate as well; take it out of --covariates")
