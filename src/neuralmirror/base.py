@@ -104,13 +104,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
         passed = [m >= t for m, t in zip(self._draws, thresholds, strict=True)]
         self.selection_frequencies_ = np.mean(passed, axis=0)[self._leaders]
         self.q_values_ = selection.repeated_q_values(self._draws, **counting)[self._leaders]
-        self.estimated_fdp_ = self._estimated_fdp(thresholds)
-
-    def _estimated_fdp(self, thresholds: list[float]) -> float:
-        """Mean over draws of the estimated FDP at the threshold; 0 where a draw selects nothing."""
-        counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
-        pairs = zip(self._draws, thresholds, strict=True)
-        return float(np.mean([selection.estimated_fdp(m, t, **counting) if np.isfinite(t) else 0.0 for m, t in pairs]))
+        self.estimated_fdp_ = float(self.q_values_[self.support_].max(initial=0.0))
 
     def reselect(self, fdr: float | None = None, offset: int | None = None) -> Mask:
         """The selection at another level or offset, without refitting: a boolean mask over the features."""

@@ -1,14 +1,12 @@
-"""From mirror statistics to a selected set: estimated FDP, thresholds, q-values, e-values, BH and BY.
+"""From mirror statistics to a selected set: estimated FDP, thresholds, q-values, BH and BY.
 
 Every function takes plain NumPy arrays. A mirror statistic is a signed margin: positive when a feature's own
-direction won against its noise directions, negative when a noise direction won (see `importance`). With K
-noise directions per feature a null loses K times as often as it wins, so K negatives stand for one false
+direction won against its K opponents, negative when an opponent won (see `mirror.statistic`). A null
+feature loses K times as often as it wins, so K negatives stand for one false
 positive; K = 1 is the paper's mirror.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,58 +57,19 @@ def mirror_q_values(statistics: ArrayLike, *, offset: int = 1, n_mirrors: int = 
     return np.minimum(q, 1.0)
 
 
-def mirror_e_values(statistics: ArrayLike, fdr: float, *, offset: int = 1, n_mirrors: int = 1) -> Floats:
-    """e_j = K p 1{M_j ≥ τ} / (offset + #{M ≤ −τ}), whose mean over the nulls is at most 1 at offset 1."""
-    m = np.asarray(statistics, dtype=float)
-    threshold = mirror_threshold(m, fdr, offset=offset, n_mirrors=n_mirrors)
-    false_ones = max(1, offset + int(np.sum(m <= -threshold)))
-    return np.asarray(np.where(m >= threshold, n_mirrors * m.size / false_ones, 0.0))
-
-
-def e_benjamini_hochberg(e_values: ArrayLike, fdr: float) -> Mask:
-    """e-BH: the k largest e-values for the largest k with e_(k) ≥ p / (k · fdr)."""
-    e = np.asarray(e_values, dtype=float)
-    ordered = np.sort(e)[::-1]
-    passing = ordered[ordered * np.arange(1, e.size + 1) >= e.size / fdr]
-    return np.asarray((e > 0) & (e >= passing.min(initial=np.inf)))
-
-
-def inclusion_rates(masks: Sequence[Mask] | Mask) -> Floats:
-    """Î_j = mean over draws of 1{j selected} / #selected: a feature's share of the selections."""
-    picked = np.atleast_2d(np.asarray(masks, dtype=float))  # (repeats, p)
-    return np.asarray((picked / np.maximum(picked.sum(axis=1, keepdims=True), 1.0)).mean(axis=0))
-
-
-def select_by_inclusion(masks: Sequence[Mask] | Mask, fdr: float) -> Mask:
-    """Features left after setting aside the least-included ones whose rates add up to at most fdr.
-
-    The rule of multiple data splitting: the rates of all features sum to one, those of the nulls to about fdr.
-    """
-    rates = inclusion_rates(masks)
-    levels, sizes = np.unique(rates, return_counts=True)  # features of equal rate stay together
-    set_aside = levels[np.cumsum(levels * sizes) <= fdr * rates.sum() + 1e-12].max(initial=0.0)
-    return np.asarray(rates > set_aside)
-
-
-def select_repeated(draws: ArrayLike, fdr: float, *, offset: int = 1, n_mirrors: int = 1) -> Mask:
-    """One selection from several draws of the mirrors, (draws, p): by inclusion rates, or directly from a single one.
+def repeated_q_values(draws: ArrayLike, *, offset: int = 1, n_mirrors: int = 1) -> Floats:
+    """The smallest level at which at least half of the draws (draws, p) select each feature: the lower median of q.
 
     Statistics are never averaged over draws, which would break their symmetry.
     """
     statistics = np.atleast_2d(np.asarray(draws, dtype=float))
-    masks = [select(m, fdr, offset=offset, n_mirrors=n_mirrors) for m in statistics]
-    return masks[0] if len(masks) == 1 else select_by_inclusion(masks, fdr)
+    q = [mirror_q_values(m, offset=offset, n_mirrors=n_mirrors) for m in statistics]
+    return np.asarray(np.sort(q, axis=0)[(len(q) - 1) // 2])
 
 
-def repeated_q_values(draws: ArrayLike, *, offset: int = 1, n_mirrors: int = 1) -> Floats:
-    """The smallest level at which each feature is selected: exact for one draw, in steps of 0.005 for several."""
-    statistics = np.atleast_2d(np.asarray(draws, dtype=float))
-    if len(statistics) == 1:
-        return mirror_q_values(statistics[0], offset=offset, n_mirrors=n_mirrors)
-    q = np.ones(statistics.shape[1])
-    for level in np.arange(199, 0, -1) / 200:
-        q[select_repeated(statistics, level, offset=offset, n_mirrors=n_mirrors)] = level
-    return q
+def select_repeated(draws: ArrayLike, fdr: float, *, offset: int = 1, n_mirrors: int = 1) -> Mask:
+    """The features that at least half of the draws (draws, p) of the mirrors select: q ≤ fdr."""
+    return np.asarray(repeated_q_values(draws, offset=offset, n_mirrors=n_mirrors) <= fdr)
 
 
 def benjamini_hochberg(p_values: ArrayLike, fdr: float) -> Mask:

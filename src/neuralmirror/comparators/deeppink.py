@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from neuralmirror._internal import checks
+from neuralmirror._internal.device import resolve_device
 from neuralmirror._internal.standardised import StandardisedData, response_columns
 from neuralmirror.base import ControlledSelector
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, gaussian_knockoffs, knockoff_s
 from neuralmirror.comparators.knockoffs.selectors import column_covariance
-from neuralmirror._internal.device import resolve_device
 
 Floats = NDArray[np.float64]
 

@@ -66,6 +66,4 @@ class Inputs:
 
     def rows(self, order: NDArray[np.intp], n_seen: int) -> Inputs:
         """The rows in another order, of which the first may be learnt from."""
-        return replace(
-            self, directions=self.directions[..., order], covariates=self.covariates[order], n_seen=n_seen
-        )
+        return replace(self, directions=self.directions[..., order], covariates=self.covariates[order], n_seen=n_seen)

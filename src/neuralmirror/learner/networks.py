@@ -47,8 +47,8 @@ class Networks:
     def copy(self) -> Networks:
         """The same weights, free of any gradient."""
         layers = [(weight.detach().clone(), bias.detach().clone()) for weight, bias in self.layers]
-        first = (tensor.detach().clone() for tensor in (self.shared, self.own, self.bias))
-        return Networks(*first, layers, self.activation)
+        shared, own, bias = (tensor.detach().clone() for tensor in (self.shared, self.own, self.bias))
+        return Networks(shared, own, bias, layers, self.activation)
 
     def first_layer(self, shared: Tensor, own: Tensor) -> Tensor:
         """The first hidden layer before its activation, (m, n, h): one product for all networks, plus the own."""

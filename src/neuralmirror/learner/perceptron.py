@@ -53,7 +53,9 @@ def fit_network(
     seen = NetworkInputs(
         shared=torch.empty(own.shape[1], 0, device=device),
         own=torch.from_numpy(own.T[None].copy()).to(device),
-        own_direction=_indices(np.append(block.ravel(), np.full(inputs.covariates.shape[1], inputs.n_features * each)), device),
+        own_direction=_indices(
+            np.append(block.ravel(), np.full(inputs.covariates.shape[1], inputs.n_features * each)), device
+        ),
         direction_feature=_indices(np.arange(inputs.n_features).repeat(each), device),
     )
     sizes = network.sizes() or hidden_sizes(inputs.n_features)
@@ -127,7 +129,9 @@ def _own_waves(inputs: Inputs, x: NDArray[np.float32], count: int) -> NDArray[np
     return waves(normal_scores(x[:, None]), count)[:, 0]
 
 
-def _layers(rng: np.random.Generator, sizes: tuple[int, ...], q: int, m: int, device: str) -> list[tuple[Tensor, Tensor]]:
+def _layers(
+    rng: np.random.Generator, sizes: tuple[int, ...], q: int, m: int, device: str
+) -> list[tuple[Tensor, Tensor]]:
     """Layers after the first, alike for all m networks."""
     layers = initial_layers(rng, sizes, q)
     return [(weight.repeat(m, 1, 1).to(device), bias.repeat(m, 1).to(device)) for weight, bias in layers]

@@ -40,7 +40,9 @@ class Chain:
         """Several chains as one."""
         first = chains[0]
         names = ("sizes", "probabilities", "coefficients", "fitted", "residual", "noise_variance")
-        return Chain(**{name: np.mean([getattr(c, name) for c in chains], axis=0) for name in names}, active=first.active)
+        return Chain(
+            **{name: np.mean([getattr(c, name) for c in chains], axis=0) for name in names}, active=first.active
+        )
 
 
 def sample(
@@ -185,7 +187,8 @@ def _chain(  # type: ignore[no-untyped-def]
     sweeps, burn_in, seed, n_seen, family_of_kind, spread_guess,
 ):  # fmt: skip
     np.random.seed(seed)
-    terms, options, kinds, outputs, n = len(term_start) - 1, len(option_kind), len(spread_guess), *residual.shape
+    terms, options, kinds = len(term_start) - 1, len(option_kind), len(spread_guess)
+    outputs, n = residual.shape
     widest, most = 1, 1
     for option in range(options):
         widest = max(widest, option_start[option + 1] - option_start[option])
@@ -269,9 +272,13 @@ def _chain(  # type: ignore[no-untyped-def]
                     _add(np.float32(-weight), columns[c], residual[q])
         if not classes:
             for q in range(outputs):
-                noise[q] = (0.5 * _dot(residual[q], residual[q], n_seen) + 0.05) / np.random.gamma(0.5 * n_seen + 0.5, 1.0)
+                noise[q] = (0.5 * _dot(residual[q], residual[q], n_seen) + 0.05) / np.random.gamma(
+                    0.5 * n_seen + 0.5, 1.0
+                )
         for kind in range(1, kinds):
-            spread[kind] = 0.5 * (total_square[kind] + spread_guess[kind]) / np.random.gamma(0.5 * n_weights[kind] + 0.5, 1.0)
+            spread[kind] = (
+                0.5 * (total_square[kind] + spread_guess[kind]) / np.random.gamma(0.5 * n_weights[kind] + 0.5, 1.0)
+            )
         _draw_shares(shares, counts, possible, family_of_kind)
         if sweep >= burn_in:
             sum_noise += noise.mean()

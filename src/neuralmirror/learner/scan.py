@@ -119,7 +119,7 @@ def _products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:
     best = ((left * rest[0]) @ right.mT).abs_()
     for r in rest[1:]:
         best = torch.maximum(best, ((left * r) @ right.mT).abs_())
-    return best / left.shape[1] ** 0.5
+    return torch.div(best, left.shape[1] ** 0.5)
 
 
 def _standardised(residual: Floats, seen: int) -> Floats:

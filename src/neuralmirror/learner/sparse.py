@@ -1,6 +1,6 @@
 """The sparse learner: lines, curves, pairs and triples of directions, found by scans and weighed by the sampler.
 
-    lines first; then, until nothing new stands out in the residual: scan for curves, pairs and triples, sample again
+lines first; then, until nothing new stands out in the residual: scan for curves, pairs and triples, sample again
 """
 
 from __future__ import annotations
@@ -196,8 +196,8 @@ def triple_term(sources: list[Inputs], first: int, second: int, third: int) -> l
     """The product of each triple of directions; each feature's directions come from its source."""
     one, two, three = (range(source.n_directions) for source in sources)
     places = [((first, k), (second, m), (third, o)) for k in one for m in two for o in three]
-    lines = [source.block(j)[:, :1] for source, j in zip(sources, (first, second, third), strict=True)]
-    products = _outer(_outer(*lines[:2], sources[0].n_seen), lines[2], sources[0].n_seen)
+    a, b, c = (source.block(j)[:, :1] for source, j in zip(sources, (first, second, third), strict=True))
+    products = _outer(_outer(a, b, sources[0].n_seen), c, sources[0].n_seen)
     return [Option(TRIPLE, columns, place) for columns, place in zip(products, places, strict=True)]
 
 

@@ -181,7 +181,7 @@ def codes(response: Response) -> Floats:
     """Numbers as they are; 0/1 for two classes; one column a class for more."""
     if response.classes <= 2:
         return response.values
-    return np.eye(response.classes)[response.values[:, 0].astype(int)]
+    return np.asarray(np.eye(response.classes)[response.values[:, 0].astype(int)])
 
 
 def _probabilities(values: Floats, classes: int, logits: bool = False) -> Floats:

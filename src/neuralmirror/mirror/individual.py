@@ -52,7 +52,7 @@ def sparse_strengths(
     def strengths_of(feature: int) -> Floats:
         own = terms.assemble(own_terms(inputs, plain, shared, structure, feature), shape[0])
         chain = sample(own, response.values, response.classes, seed * 1009 + feature, SWEEPS, BURN_IN)
-        return terms.strengths(own, chain.sizes, shape)[feature]
+        return np.asarray(terms.strengths(own, chain.sizes, shape)[feature])
 
     with ThreadPoolExecutor(max(1, engine.n_jobs)) as pool:
         return np.array(list(pool.map(strengths_of, range(shape[0]))))

@@ -6,6 +6,8 @@ column best. If the law is right X_j has the largest of the K+1 values in a shar
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,8 @@ from neuralmirror.mirror.directions import Directions
 Floats = NDArray[np.float64]
 MOST_COLUMNS = 500
 
-SUMMARIES = {
+Summary = Callable[[Floats, Floats], Floats]  # directions (c, K+1, n) and neighbours (c, 1, n) to (c, K+1)
+SUMMARIES: dict[str, Summary] = {
     "follows its neighbour": lambda x, other: np.abs((x * other).mean(axis=-1)),
     "is large where its neighbour is": lambda x, other: (x**2 * other**2).mean(axis=-1),
     "has heavy tails": lambda x, other: (x**4).mean(axis=-1),
@@ -49,5 +52,7 @@ def _neighbours(directions: Directions, columns: NDArray[np.intp]) -> Floats:
 
 def _lead(values: Floats) -> float:
     """How often the first of each row (c, K+1) is the largest; a tie counts in parts."""
-    largest = values >= values.max(axis=1, keepdims=True) * (1 - 1e-3)  # products with regressors are equal but for rounding
+    largest = values >= values.max(axis=1, keepdims=True) * (
+        1 - 1e-3
+    )  # products with regressors are equal but for rounding
     return float((largest[:, 0] / largest.sum(axis=1)).mean())

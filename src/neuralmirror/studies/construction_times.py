@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from neuralmirror._internal.device import resolve_device
 from neuralmirror.comparators.knockoffs.covariances import covariance_matrix
 from neuralmirror.comparators.knockoffs.sampling import S_METHODS, gaussian_knockoffs, knockoff_s
 from neuralmirror.evaluation import Record, Scenario
-from neuralmirror._internal.device import resolve_device
 from neuralmirror.mirror.noise import draw_noise, feature_generators, mirrored_pair
 from neuralmirror.mirror.scales import SCALES
 
