@@ -22,13 +22,17 @@ def normal_scores(directions: NDArray[np.float32]) -> NDArray[np.float32]:
     pooled = directions.reshape(*directions.shape[:-2], -1)
     ranks = rankdata(pooled, axis=-1)
     scores = np.clip(ndtri((ranks - 0.5) / pooled.shape[-1]), -RANGE, RANGE)
-    return scores.reshape(directions.shape).astype(np.float32)
+    return np.asarray(scores.reshape(directions.shape), dtype=np.float32)
 
 
 def waves(scores: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     """φ_1..φ_count of scores (..., K+1, n), standardised over all directions: (..., K+1, count, n)."""
-    angles = np.float32(np.pi / (2 * RANGE)) * (scores + np.float32(RANGE))
-    values = np.cos(angles[..., None, :] * np.arange(1, count + 1, dtype=np.float32)[:, None])
+    first = np.cos(np.float32(np.pi / (2 * RANGE)) * (scores + np.float32(RANGE)))
+    values = np.empty((*scores.shape[:-1], count, scores.shape[-1]), dtype=np.float32)
+    before, now = np.ones_like(first), first
+    for wave in range(count):  # cos((b+1)θ) = 2 cos θ cos(bθ) − cos((b−1)θ)
+        values[..., wave, :] = now
+        before, now = now, 2 * first * now - before
     values -= values.mean(axis=(-3, -1), keepdims=True)
     spread = values.std(axis=(-3, -1), keepdims=True)
     return np.asarray(values / np.where(spread > 1e-6, spread, 1.0), dtype=np.float32)

@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 FUNCTIONS = 3  # waves of each direction in the scan of pairs
 MOST_PAIRS = 100
 MOST_TRIPLES = 60
-PAIR_WORK = 2e12  # floating-point operations that the scan of pairs may take
+PAIR_WORK = 1.5e10  # floating-point operations that the scan of pairs by all functions may take
 TRIPLE_WORK = 5e10
 TRIPLE_ROWS = 1500  # a product of three that matters stands out among fewer rows than there may be
 CHUNK = 2**28  # bytes of intermediate values
@@ -48,29 +48,38 @@ def curved_features(inputs: Inputs, residual: Floats) -> Indices:
 def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu") -> Indices:
     """Pairs of features (t, 2) of which some product of functions of their directions stands out, strongest first.
 
-    Where all pairs would take too long, those of the features that rank highest.
+    The first waves, which are nearly lines, are multiplied for all pairs; all three for the features that rank highest,
+    as many as the work allows.
     """
     seen, each = inputs.n_seen, inputs.n_directions
-    widest = int(np.sqrt(PAIR_WORK / (FUNCTIONS * (FUNCTIONS + 1) * max(seen, 1))) / each)
-    chosen = np.sort(np.argsort(-ranking, kind="stable")[:widest])
-    functions = torch.from_numpy(_functions(inputs, chosen)).to(device)  # (f, p(K+1), n)
     rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
-    p = len(chosen)
-    cut = float(norm.isf(0.5 / max(1.0, FUNCTIONS**2 * (p * each) ** 2 / 2)))
-    size = max(1, int(CHUNK // (4 * each * each * max(1, p)))) * each  # whole features
-    found, scores = [], []
-    for start in range(0, p * each, size):
+    everything = np.arange(inputs.n_features)
+    widest = int((PAIR_WORK / (FUNCTIONS**2 * seen)) ** 0.5 / each)
+    highest = np.sort(np.argsort(-ranking, kind="stable")[:widest])
+    best = _strongest_pairs(inputs, everything, 1, rest) | _strongest_pairs(inputs, highest, FUNCTIONS, rest)
+    strongest = sorted(best, key=lambda pair: (-best[pair], pair))[:MOST_PAIRS]
+    return np.array(strongest, dtype=np.intp).reshape(-1, 2)
+
+
+def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) -> dict[tuple[int, int], float]:
+    """Pairs among some features whose best product of their first `count` waves passes, with its score."""
+    each, size = inputs.n_directions, len(chosen) * inputs.n_directions
+    functions = torch.from_numpy(_functions(inputs, chosen, count)).to(rest.device)  # (count, p(K+1), n)
+    cut = float(norm.isf(0.5 / max(1.0, (count * size) ** 2 / 2)))
+    step = max(1, int(CHUNK // (4 * each * max(1, size)))) * each  # whole features
+    found: dict[tuple[int, int], float] = {}
+    for start in range(0, size, step):
         best = torch.zeros(0)
-        for a in range(FUNCTIONS):
-            for b in range(FUNCTIONS):
-                z = _products(functions[a, start : start + size], functions[b, start:], rest)
+        for one in functions:
+            for two in functions:
+                z = _products(one[start : start + step], two[start:], rest)
                 z = z.unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3)).triu(1)
                 best = z if not best.numel() else torch.maximum(best, z)
         places = (best > cut).nonzero()
-        found.append(places.cpu().numpy() + start // each)
-        scores.append(best[places[:, 0], places[:, 1]].cpu().numpy())
-    order = np.argsort(-np.concatenate(scores), kind="stable")[:MOST_PAIRS]
-    return np.asarray(chosen[np.concatenate(found)[order]], dtype=np.intp).reshape(-1, 2)
+        pairs = chosen[places.cpu().numpy() + start // each]
+        scores = best[places[:, 0], places[:, 1]].tolist()
+        found |= {(int(a), int(b)): score for (a, b), score in zip(pairs, scores, strict=True)}
+    return found
 
 
 def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -> Indices:
@@ -78,7 +87,7 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -
     seen, each, p = min(inputs.n_seen, TRIPLE_ROWS), inputs.n_directions, inputs.n_features
     if p < 3 or 2 * seen * (p * each) ** 3 / 3 > TRIPLE_WORK:
         return np.zeros((0, 3), dtype=np.intp)
-    lines = torch.from_numpy(_functions(inputs, np.arange(p))[0, :, :seen]).to(device)  # (p(K+1), n)
+    lines = torch.from_numpy(_functions(inputs, np.arange(p), 1)[0, :, :seen]).to(device)  # (p(K+1), n)
     rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
     cut = float(norm.isf(0.5 / max(1.0, (p * each) ** 3 / 6)))
     best: dict[tuple[int, int, int], float] = {}
@@ -94,21 +103,21 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -
     return np.array(strongest, dtype=np.intp).reshape(-1, 3)
 
 
-def _functions(inputs: Inputs, chosen: Indices) -> NDArray[np.float32]:
-    """The first three waves of every direction, (3, p(K+1), n seen): about a line, a square and a cubic, but bounded.
+def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float32]:
+    """The first waves of every direction, (count, p(K+1), n seen): about a line, a square and a cubic, but bounded.
 
     Of a group its first columns.
     """
     seen, each = inputs.n_seen, inputs.n_directions
-    values = np.zeros((FUNCTIONS, len(chosen), each, seen), dtype=np.float32)
+    values = np.zeros((count, len(chosen), each, seen), dtype=np.float32)
     plain = inputs.single[chosen]
     if plain.any():
-        waves = embedding.waves(inputs.scores[inputs.first_column[chosen[plain]]], FUNCTIONS)[..., :seen]
-        values[:, plain] = np.moveaxis(waves, 2, 0)  # from (p, K+1, 3, n)
+        waves = embedding.waves(inputs.scores[inputs.first_column[chosen[plain]]], count)[..., :seen]
+        values[:, plain] = np.moveaxis(waves, 2, 0)  # from (p, K+1, count, n)
     for place in np.flatnonzero(~plain):
-        block = inputs.block(chosen[place])[:, :FUNCTIONS, :seen]  # (K+1, ≤3, n)
+        block = inputs.block(chosen[place])[:, :count, :seen]
         values[: block.shape[1], place] = block.swapaxes(0, 1)
-    return values.reshape(FUNCTIONS, -1, seen)
+    return values.reshape(count, -1, seen)
 
 
 def _products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:

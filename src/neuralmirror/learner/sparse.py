@@ -21,19 +21,24 @@ from neuralmirror.learner.terms import COVARIATE, LINE, PRODUCT, ROUGH, SMOOTH, 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-ROUNDS = 3  # of scans
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
 class Effort(NamedTuple):
-    """How many chains, of how many sweeps, of which the first are not counted."""
+    """How many chains and rounds of scans, and how much work a chain may be: more terms, fewer sweeps, within limits."""
 
     chains: int
-    burn_in: int
-    sweeps: int
+    rounds: int
+    work: float  # multiplications
+    least: int
+    most: int
+
+    def sweeps(self, every: Terms) -> int:
+        """The sweeps of one chain, of which the first third is not counted."""
+        return int(np.clip(self.work / every.columns.size, self.least, self.most))
 
 
-FULL, QUICK = Effort(2, 150, 500), Effort(1, 60, 180)
+FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 120, 400)
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def fit_sparse(
     """Sample lines, scan what they leave, and sample again with what was found."""
     structure = Structure.of_lines()
     fit = _sampled(inputs, response, structure, seed, n_jobs, QUICK if scans else effort)
-    for number in range(ROUNDS if scans else 0):
+    for number in range(effort.rounds if scans else 0):
         found = structure.joined(_scan(inputs, fit, device, triples=False))
         if found.size() == structure.size():
             found = structure.joined(_scan(inputs, fit, device, triples=True))
@@ -152,7 +157,8 @@ def _sampled(
     values, classes = response.values, response.classes
     with ThreadPoolExecutor(max(1, min(n_jobs, effort.chains))) as pool:
         seeds = [seed * 1009 + number for number in range(effort.chains)]
-        run = pool.map(lambda s: sample(every, values, classes, s, effort.sweeps, effort.burn_in, inputs.n_seen), seeds)
+        sweeps = effort.sweeps(every)
+        run = pool.map(lambda s: sample(every, values, classes, s, sweeps, sweeps // 3, inputs.n_seen), seeds)
     chain = Chain.mean(list(run))
     return SparseFit(every, chain, structure, (inputs.n_features, inputs.n_directions))
 

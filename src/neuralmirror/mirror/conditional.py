@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,7 @@ class Regression:
     scores: Floats  # (n, r): principal components
     loadings: Floats  # (r, p)
     covariates: Floats  # (n, c)
+    group: Indices  # (p,): the feature of each column
     choice: Indices  # (p,): which of REGRESSORS each column takes
 
     def blocks(self, choice: int, columns: Indices) -> Iterator[tuple[Indices, Basis, Basis]]:
@@ -71,12 +73,24 @@ class Regression:
             if len(block):
                 yield block, *self._basis(block, count, components)
 
+    def _own_scores(self, block: Indices) -> Floats:
+        """What the columns of each column's own group add to the principal components, (b, n, r)."""
+        own = self.x[:, block].T[:, :, None] * self.loadings[:, block].T[:, None]
+        for place in np.flatnonzero(self.group_size[self.group[block]] > 1):
+            columns = np.flatnonzero(self.group == self.group[block[place]])
+            own[place] = self.x[:, columns] @ self.loadings[:, columns].T
+        return np.asarray(own)
+
+    @cached_property
+    def group_size(self) -> Indices:
+        """How many columns each group has."""
+        return np.bincount(self.group)
+
     def _basis(self, block: Indices, count: int, components: int) -> tuple[Basis, Basis]:
         n = len(self.x)
         parts = [self.x[:, self.nearest[block, :count]].transpose(1, 0, 2)]
-        if components and len(self.loadings):  # without the column's own share in them
-            own = self.x[:, block].T[:, :, None] * self.loadings[:, block].T[:, None]
-            parts.append((self.scores - own).astype(np.float32))
+        if components and len(self.loadings):
+            parts.append((self.scores - self._own_scores(block)).astype(np.float32))
         fixed = np.hstack([np.ones((n, 1)), self.covariates]).astype(np.float32)
         parts.append(np.broadcast_to(fixed, (len(block), *fixed.shape)))
         regressors = np.concatenate(parts, axis=2)
@@ -92,7 +106,7 @@ def conditional_law(x: Floats, covariates: Floats, group: Indices) -> Conditiona
     most = min(REGRESSORS[-1][0], p - 1, int((group != group[0]).sum()), n // 4)
     scores, loadings = principal_components(x, min(REGRESSORS[-1][1], min(n, p) // 10))
     nearest, chosen = nearest_neighbours(x, max(1, most), group), np.zeros(p, dtype=np.intp)
-    regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, chosen)
+    regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, group, chosen)
     mean, left_out = np.empty((n, p)), np.empty((n, p))
     error_of_mean, error = np.full(p, np.inf), np.full(p, np.inf)
     for choice in range(len(REGRESSORS)):
@@ -220,7 +234,10 @@ def _draw_values(
     found = [np.unique(x[:, columns], axis=0, return_inverse=True) for columns in features]
     near = law.regression.nearest[[columns[0] for columns in features], :NEAREST]  # (b, 4)
     predictors = np.stack(
-        [standardised(np.hstack([law.left_out[:, c], x[:, others]])) for c, others in zip(features, near, strict=True)]
+        [
+            standardised(np.hstack([law.left_out[:, columns], x[:, others], x[:, others[: NEAREST // 2]] ** 2]))
+            for columns, others in zip(features, near, strict=True)
+        ]
     )
     codes = np.stack([code.ravel() for _, code in found])
     chances = level_probabilities(codes, predictors, len(found[0][0]))  # (b, n, L)
