@@ -60,7 +60,7 @@ def independent_directions(
     z = draw_noise(feature_generators(data.x, *seed), len(data.x), n_mirrors).astype(np.float32, order="C")
     x = torch.from_numpy(data.x).to(device, torch.float32)
     scales = rule(x, torch.from_numpy(z).to(device)).double().cpu().numpy()
-    return _joined(data, (scales * z.transpose(2, 0, 1)).transpose(2, 0, 1), scales)
+    return _joined(data, scales.astype(np.float32)[:, None, None] * z.transpose(1, 2, 0), scales)
 
 
 def _joined(
