@@ -28,7 +28,6 @@ Basis = NDArray[np.float32]
 
 PENALTIES = (0.0, 0.1, 1.0)  # of ridge regressions on columns of length 1
 REGRESSORS = ((4, 0), (16, 0), (16, 20), (64, 20))  # nearest neighbours and principal components to choose from
-NEAREST = 8  # neighbours that predict a column of few values beside its mean
 PENALTY = 0.03  # of the squared weights of a logistic law
 FEW_VALUES = 10  # columns of at most so many distinct values are discrete
 BLOCK = 2**27  # bytes of the regressors that are held at once
@@ -214,14 +213,11 @@ def _draw_values(
 ) -> Iterator[Floats]:
     """For each feature, rows of its values (K, n, c) drawn from a multinomial logistic law.
 
-    It is given the mean in rows left out and the nearest neighbours, with which X_j and its copies then have the same
-    products but for chance.
+    It is given the mean in rows left out and nothing else: beside the neighbours that the mean is made of, what leaving
+    a row out changes would tell the value of X_j in that row.
     """
     found = [np.unique(x[:, columns], axis=0, return_inverse=True) for columns in features]
-    near = law.regression.nearest[[columns[0] for columns in features], :NEAREST]  # (b, 4)
-    predictors = np.stack(
-        [standardised(np.hstack([law.left_out[:, c], x[:, others]])) for c, others in zip(features, near, strict=True)]
-    )
+    predictors = np.stack([standardised(law.left_out[:, columns]) for columns in features])  # (b, n, c)
     codes = np.stack([code.ravel() for _, code in found])
     chances = level_probabilities(codes, predictors, len(found[0][0]))  # (b, n, L)
     for columns, (values, _), chance in zip(features, found, chances, strict=True):
