@@ -24,8 +24,8 @@ demo: $(STAMP)  ## select features in the built-in example; results in demo-resu
 	rm -rf demo-results
 	$(BIN)/neuralmirror demo --out demo-results
 
-test: $(STAMP)  ## all tests but the slow ones
-	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS)
+test: $(STAMP)  ## all tests but the slow ones, with the branches that they cover
+	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
 
 lint: $(STAMP)  ## ruff, the layers of the package, and mypy --strict
 	$(BIN)/ruff check .
@@ -46,7 +46,7 @@ bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
 
 clean:  ## remove results, builds and caches; the environment stays
-	rm -rf demo-results smoke-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf demo-results smoke-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The build backend comes first, under the constraints too, so that no build downloads a second, unpinned set.

@@ -4,23 +4,30 @@ import numpy as np
 import pytest
 
 from neuralmirror import NeuralGaussianMirror
+from neuralmirror.learner.network import Network
 
 SCHEMES = ["simultaneous", "individual"]
-QUICK = {
-    "steps": 30,
-    "hidden_sizes": (8, 4),
-    "n_networks": 1,
-    "n_mirrors": 1,
-    "shrinkage": 0.8,
-    "skip": "linear",
-    "target_transform": "standard",
-}
 QUIET = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 
+def small_network(**changes):
+    """The default networks with few units and steps."""
+    return Network(**{"steps": 30, "hidden_sizes": 8, **changes})
+
+
+def small_paper_network(**changes):
+    """The paper's networks with few units and steps."""
+    return Network.paper().set_params(**{"steps": 30, "hidden_sizes": (8, 4), **changes})
+
+
 def mirror(**parameters):
-    """A selector that fits in a moment."""
-    return NeuralGaussianMirror(**{**QUICK, "random_state": 0, **parameters})
+    """A selector that fits in a moment: the default but for the networks, which are small."""
+    return NeuralGaussianMirror(**{"network": small_network(), "random_state": 0, **parameters})
+
+
+def paper(**parameters):
+    """The paper's selector with small networks."""
+    return NeuralGaussianMirror.paper(**{"network": small_paper_network(), "random_state": 0, **parameters})
 
 
 def data(seed=0, n=120, p=8, relevant=4):

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from fitting import QUIET, SCHEMES, data, easy, mirror
+from neuralmirror.learner.network import Network
 
 
 def table_with(value, column=2, row=5):
@@ -79,33 +80,19 @@ BAD_PARAMETERS = [
     ({"scheme": "simultanous"}, "did you mean 'simultaneous'"),
     ({"scheme": "INDIVIDUAL"}, "scheme must be one of 'simultaneous', 'individual', got 'INDIVIDUAL'"),
     ({"scheme": 3}, "scheme must be one of"),
-    ({"scale": "kernal"}, "did you mean 'kernel'"),
-    ({"scale": "xyzzy"}, "'kernel', 'linear', 'residual', 'marginal', 'correlation', got 'xyzzy'$"),
-    ({"scale": [1.0, 2.0]}, "or 8 positive numbers, one per column of X"),
-    ({"scale": -np.ones(8)}, "8 positive numbers"),
-    ({"importance": "fields"}, "did you mean 'field'"),
-    ({"activation": "relo"}, "did you mean 'relu'"),
-    ({"coordinates": "pairs"}, "did you mean 'pair'"),
-    ({"coordinates": "pair", "n_mirrors": 2}, "coordinates='pair' holds one noise per feature, got n_mirrors=2"),
-    ({"contrast": "maximal"}, "did you mean 'maximum'"),
-    ({"skip": "quadratc"}, "did you mean 'quadratic'"),
-    ({"skip": True}, "skip must be one of 'auto', 'linear', 'quadratic', 'none', got True"),
-    ({"n_networks": 0}, "n_networks must be a whole number of at least 1, got 0"),
+    ({"noise": "independant"}, "did you mean 'independent'"),
+    ({"learner": "netwrok"}, "did you mean 'network'"),
+    ({"noise": "independent", "scale": "kernal"}, "did you mean 'kernel'"),
+    ({"noise": "independent", "scale": "xyzzy"}, "'kernel', 'linear', 'residual', 'marginal', got 'xyzzy'$"),
+    ({"noise": "independent", "scale": [1.0, 2.0]}, "or 8 positive numbers, one per column of X"),
+    ({"noise": "independent", "scale": -np.ones(8)}, "8 positive numbers"),
+    ({"network": Network.paper()}, "mirrored pairs X ± cZ hold one independent noise per feature, got n_mirrors=4"),
+    ({"feature_groups": ["a"]}, "feature_groups must hold 8 labels, one per column of X"),
+    ({"n_jobs": 0}, "n_jobs must be a number of threads"),
     ({"n_mirrors": "automatic"}, "n_mirrors must be a whole number of at least 1"),
-    ({"target_transform": "ranks"}, "did you mean 'rank'"),
     ({"task": "classify"}, "did you mean 'classification'"),
-    ({"shrinkage": "automatic"}, "did you mean 'auto'"),
-    ({"shrinkage": -1}, "shrinkage must be a number of at least 0, got -1"),
-    ({"adaptive_power": -1}, "adaptive_power must be a number of at least 0"),
-    ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
-    ({"memory": 0}, "memory must be a number above 0"),
-    ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
-    ({"steps": 2.5}, "steps must be a whole number"),
-    ({"batch_size": 0}, "batch_size must be a whole number"),
     ({"n_mirrors": 0}, "n_mirrors must be a whole number of at least 1"),
     ({"n_repeats": 0}, "n_repeats must be a whole number of at least 1"),
-    ({"hidden_sizes": ()}, "hidden_sizes must name at least one hidden layer"),
-    ({"hidden_sizes": (5, 0)}, "hidden_sizes must be a whole number of at least 1, got 0"),
     ({"device": "gpu"}, "device must be one of 'auto', 'cpu', 'cuda', got 'gpu'"),
     ({"screen": 9}, "screen=9 asks for more features than the 8"),
     ({"screen": 1}, "screen must be a whole number of at least 2, got 1"),
@@ -120,6 +107,28 @@ BAD_PARAMETERS = [
 def test_bad_parameters_are_refused_with_the_value_and_the_remedy(parameters, message):
     with pytest.raises(ValueError, match=message):
         mirror(**parameters).fit(X, Y)
+
+
+BAD_NETWORKS = [
+    ({"importance": "gradiant"}, "did you mean 'gradient'"),
+    ({"activation": "relo"}, "did you mean 'relu'"),
+    ({"shrinkage": -1}, "shrinkage must be a number of at least 0, got -1"),
+    ({"adaptive_power": -1}, "adaptive_power must be a number of at least 0"),
+    ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
+    ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
+    ({"steps": 2.5}, "steps must be a whole number"),
+    ({"batch_size": 0}, "batch_size must be a whole number"),
+    ({"waves": -1}, "waves must be a whole number of at least 0, got -1"),
+    ({"hidden_sizes": ()}, "hidden_sizes must name at least one hidden layer"),
+    ({"hidden_sizes": (5, 0)}, "hidden_sizes must be a whole number of at least 1, got 0"),
+]
+
+
+@pytest.mark.parametrize("learner", ["network", "sparse"])
+@pytest.mark.parametrize(("parameters", "message"), BAD_NETWORKS, ids=[str(p) for p, _ in BAD_NETWORKS])
+def test_bad_networks_are_refused_at_once_whether_they_are_used_or_not(parameters, message, learner):
+    with pytest.raises(ValueError, match=message):
+        mirror(learner=learner, network=Network(**parameters)).fit(X, Y)
 
 
 @pytest.mark.parametrize(("parameters", "message"), [({"fdr": 2}, "did you mean 0.02"), ({"offset": 3}, "offset must")])

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from builders import problem
-from fitting import QUIET, SCHEMES, data, mirror
+from fitting import QUIET, SCHEMES, data, mirror, paper, small_paper_network
 from neuralmirror._internal.standardised import StandardisedData, standardised
-from neuralmirror.learner.training import Recipe
-from neuralmirror.mirror import estimator, screening
-from neuralmirror.mirror.configuration import Settings
-from neuralmirror.mirror.screening import rank_features, screen_size, split_rows
+from neuralmirror.learner.stacking import Engine
+from neuralmirror.mirror.directions import conditional_directions
+from neuralmirror.mirror.response import standard_response
+from neuralmirror.mirror.screening import best_by_any_direction, best_on_a_third, screen_size, split_rows
 
-SEED = (7, 0)
+SEED = 7
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_third_of_the_rows_ranks_and_the_others_are_mirrored(classes):
     ranking, others = split_rows(q, SEED)
     assert len(ranking) == 30
     np.testing.assert_array_equal(np.sort(np.r_[ranking, others]), np.arange(90))
-    assert not np.array_equal(ranking, split_rows(q, (9, 0))[0])
+    assert not np.array_equal(ranking, split_rows(q, 9)[0])
 
 
 def test_rare_classes_are_in_both_parts():
@@ -46,20 +46,23 @@ def test_rare_classes_are_in_both_parts():
         split_rows(replace(q, y=np.r_[np.zeros(40), np.ones(19), 2]), SEED)
 
 
-def test_the_ranking_puts_relevant_features_first():
-    q = problem(n=150, p=12)
-    settings = Settings(recipe=Recipe(steps=300), hidden=(8, 4), transform="standard", degree=1, n_networks=1)
-    (order,) = rank_features([q], [SEED], settings)
-    assert sorted(order) == list(range(12))
-    assert {0, 1} == set(order[:2])
+def test_relevant_features_are_kept():
+    x, y = data(n=200, p=12)
+    q = StandardisedData(standardised(x), y, np.empty((200, 0)))
+    response = standard_response(q)
+    kept = best_by_any_direction(conditional_directions(q, 4, (7,)), response, 4, Engine(), SEED)
+    assert kept.tolist() == [0, 1, 2, 3]
+    engine = Engine("network", small_paper_network(steps=300))
+    assert best_on_a_third(q, response, 4, engine, SEED).tolist() == [0, 1, 2, 3]
 
 
 @QUIET
+@pytest.mark.parametrize("make", [mirror, paper])
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("screen", [3, "half", "log"])
-def test_screening_mirrors_only_the_best_features(scheme, screen):
+def test_screening_mirrors_only_the_best_features(scheme, screen, make):
     x, y = data(n=60, p=40)
-    fitted = mirror(scheme=scheme, screen=screen, steps=60).fit(x, y)
+    fitted = make(scheme=scheme, screen=screen).fit(x, y)
     kept = {3: 3, "half": 30, "log": int(120 / np.log(60))}[screen]
     assert (fitted.scales_ > 0).sum() == kept
     assert (fitted.q_values_[fitted.scales_ == 0] == 1).all()
@@ -67,31 +70,35 @@ def test_screening_mirrors_only_the_best_features(scheme, screen):
 
 
 @QUIET
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_mirrors_see_only_the_rows_that_did_not_rank(scheme, monkeypatch):
-    seen, ranked = [], []
-    real_rank, real = screening.rank_features, getattr(estimator, scheme)
-    monkeypatch.setattr(screening, "rank_features", lambda qs, *rest: ranked.append(qs[0].y) or real_rank(qs, *rest))
-    monkeypatch.setattr(
-        estimator, scheme, lambda q, *rest: seen.append((q[0] if isinstance(q, list) else q).y) or real(q, *rest)
-    )
+@pytest.mark.parametrize("make", [mirror, paper])
+def test_groups_are_kept_whole(make):
     x, y = data(n=90)
-    mirror(scheme=scheme, screen=5, task="regression").fit(x, y)
-    assert len(ranked[0]) == 30
-    assert len(seen[0]) == 60
-    assert set(ranked[0]).isdisjoint(seen[0])
-    assert set(ranked[0]) | set(seen[0]) == set(y)
+    fitted = make(screen=2, feature_groups=list("aabbccdd")).fit(x, y)
+    kept = (fitted.scales_ > 0).reshape(4, 2)
+    assert kept.sum(axis=0).tolist() == [2, 2]
+    np.testing.assert_array_equal(kept[:, 0], kept[:, 1])
 
 
 @QUIET
-def test_rows_that_ranked_do_not_change_the_statistics():
+def test_given_scales_follow_their_features():
+    x, y = data(n=90)
+    given = np.linspace(0.5, 2, 8)
+    fitted = paper(screen=3, scale=given).fit(x, y)
+    kept = fitted.scales_ > 0
+    assert kept.sum() == 3
+    np.testing.assert_allclose(fitted.scales_[kept], given[kept], rtol=1e-6)
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rows_that_ranked_do_not_change_the_papers_statistics(scheme):
     """Only which features are kept may come from the ranking rows; their values must not leak further."""
     x, y = data(n=90)
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    ranking, _ = split_rows(StandardisedData(standardised(x), y, np.empty((90, 0))), (seed,))
+    ranking, _ = split_rows(StandardisedData(standardised(x), y, np.empty((90, 0))), seed)
     changed = y.copy()
     changed[ranking] = np.random.default_rng(5).permutation(changed[ranking])
-    one, other = (mirror(screen=8, target_transform="standard").fit(x, t) for t in (y, changed))
+    one, other = (paper(scheme=scheme, screen=8).fit(x, t) for t in (y, changed))
     np.testing.assert_allclose(other.mirror_statistics_, one.mirror_statistics_, rtol=1e-5, atol=1e-7)
 
 
@@ -101,4 +108,4 @@ def test_screening_keeps_rare_classes():
     y = (t > 0).astype(int)
     y[:2] = 2
     for seed in range(3):
-        mirror(screen=4, random_state=seed).fit(x, y)
+        assert paper(screen=4, task="classification", random_state=seed).fit(x, y).classes_.tolist() == [0, 1, 2]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fitting import QUIET, data, easy, mirror
+from fitting import QUIET, data, easy, mirror, small_network
 from neuralmirror import NeuralGaussianMirror
 
 
@@ -17,8 +17,8 @@ from neuralmirror import NeuralGaussianMirror
         {"n_repeats": 2},
         {"random_state": np.random.RandomState(0)},
         {"covariates": [np.int64(1)]},
-        {"hidden_sizes": np.array([5, 3])},
-        {"scale": np.ones(8)},
+        {"network": small_network(hidden_sizes=np.array([5, 3]))},
+        {"noise": "independent", "scale": np.ones(8)},
         {"fdr": 0.01},
     ],
     ids=["plain", "individual", "repeats", "RandomState", "NumPy integers", "NumPy widths", "scales", "empty"],

@@ -45,7 +45,7 @@ class Inputs:
     @cached_property
     def scores(self) -> NDArray[np.float32]:
         """Normal scores of every column's directions, (columns, K+1, n)."""
-        return embedding.normal_scores(self.directions)
+        return embedding.normal_scores(self.directions, self.n_seen)
 
     def block(self, feature: int) -> NDArray[np.float32]:
         """The columns of one feature's directions, (K+1, c, n)."""
@@ -56,7 +56,7 @@ class Inputs:
         """The embedding of one feature's directions, (K+1, count, n); of a group, its first columns."""
         if not self.single[feature]:
             return self.block(feature)[:, :count]
-        return embedding.waves(self.scores[self.first_column[feature]], count)
+        return embedding.waves(self.scores[self.first_column[feature]], count, self.n_seen)
 
     def features(self, index: NDArray[np.intp]) -> Inputs:
         """Some of the features, in their order."""

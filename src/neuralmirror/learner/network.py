@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sklearn.base import BaseEstimator
 
@@ -76,6 +76,8 @@ class Network(BaseEstimator):
         """The parameters of the training, checked."""
         checks.check_choice("activation", self.activation, ACTIVATIONS)
         checks.check_choice("importance", self.importance, IMPORTANCES)
+        checks.check_count("waves", self.waves, least=0)
+        self.sizes()
         return Recipe(
             steps=checks.check_count("steps", self.steps),
             batch_size=checks.check_count("batch_size", self.batch_size),
@@ -90,7 +92,7 @@ class Network(BaseEstimator):
         """The widths of the hidden layers, or None for the paper's."""
         if self.hidden_sizes is None:
             return None
-        widths = [self.hidden_sizes] if isinstance(self.hidden_sizes, int) else self.hidden_sizes
+        widths = self.hidden_sizes if isinstance(self.hidden_sizes, Iterable) else [self.hidden_sizes]
         sizes = tuple(checks.check_count("hidden_sizes", size) for size in widths)
         if not sizes:
             raise ValueError("hidden_sizes must name at least one hidden layer, got none; try (100, 50)")

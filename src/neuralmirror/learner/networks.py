@@ -50,6 +50,13 @@ class Networks:
         shared, own, bias = (tensor.detach().clone() for tensor in (self.shared, self.own, self.bias))
         return Networks(shared, own, bias, layers, self.activation)
 
+    def take(self, other: Networks, chosen: Tensor) -> None:
+        """Take over the weights of some networks, a mask (m,), of another batch."""
+        self.shared[:, chosen] = other.shared[:, chosen]
+        mine, theirs = self.parameters()[1:], other.parameters()[1:]
+        for tensor, source in zip(mine, theirs, strict=True):
+            tensor[chosen] = source[chosen]
+
     def first_layer(self, shared: Tensor, own: Tensor) -> Tensor:
         """The first hidden layer before its activation, (m, n, h): one product for all networks, plus the own."""
         if not len(self.shared):

@@ -46,7 +46,7 @@ def fit_network(
     """One perceptron on all directions, trained on the rows seen (Algorithm 2)."""
     rng = np.random.default_rng([seed, 5])
     each = inputs.n_directions
-    embedded = embed(inputs.directions, inputs.scores if network.waves else None, network.waves)  # (c, K+1, e, n)
+    embedded = embed(inputs, network.waves)  # (c, K+1, e, n)
     functions = embedded.shape[2]
     own = np.concatenate([embedded.reshape(-1, embedded.shape[-1]), inputs.covariates.T.astype(np.float32)])
     block = np.arange(inputs.n_features * each).reshape(-1, each)[inputs.feature].repeat(functions, axis=1)
@@ -87,7 +87,7 @@ def individual_strengths(
     `x` (columns, n) holds the features themselves. All networks start alike but for the rows of their own directions.
     """
     each, m = inputs.n_directions, len(features)
-    embedded = embed(inputs.directions, inputs.scores if network.waves else None, network.waves)
+    embedded = embed(inputs, network.waves)
     functions = embedded.shape[2]
     own = embedded[inputs.first_column[features]].reshape(m, each * functions, -1)
     plain = np.stack([x, *([] if not network.waves else np.moveaxis(_own_waves(inputs, x, network.waves), 1, 0))])
@@ -118,10 +118,10 @@ def individual_strengths(
     return NetworkFit(fitted, seen, network.importance).strengths()
 
 
-def embed(directions: NDArray[np.float32], scores: NDArray[np.float32] | None, count: int) -> NDArray[np.float32]:
+def embed(inputs: Inputs, count: int) -> NDArray[np.float32]:
     """The line and `count` waves of every direction, (columns, K+1, 1 + count, n)."""
-    lines = directions[:, :, None]
-    return lines if scores is None else np.concatenate([lines, waves(scores, count)], axis=2)
+    lines = inputs.directions[:, :, None]
+    return np.concatenate([lines, waves(inputs.scores, count, inputs.n_seen)], axis=2) if count else lines
 
 
 def _own_waves(inputs: Inputs, x: NDArray[np.float32], count: int) -> NDArray[np.float32]:

@@ -38,7 +38,7 @@ def curved_features(inputs: Inputs, residual: Floats) -> Indices:
     tests = max(1, len(candidates) * inputs.n_directions * 2)
     cuts = [chi2.isf(1 / tests, count * len(r)) for count in (SMOOTH_WAVES, ROUGH_WAVES)]
     for chunk in np.array_split(candidates, max(1, len(candidates) * each // CHUNK)):
-        values = embedding.waves(inputs.scores[inputs.first_column[chunk]], ROUGH_WAVES)[..., : inputs.n_seen]
+        values = embedding.waves(inputs.scores[inputs.first_column[chunk], :, : inputs.n_seen], ROUGH_WAVES)
         z = np.einsum("pkbn,qn->pkbq", values, r[:, : inputs.n_seen], optimize=True) ** 2 / inputs.n_seen
         smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (p, K+1)
         found.append(chunk[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
@@ -112,7 +112,7 @@ def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float3
     values = np.zeros((count, len(chosen), each, seen), dtype=np.float32)
     plain = inputs.single[chosen]
     if plain.any():
-        waves = embedding.waves(inputs.scores[inputs.first_column[chosen[plain]]], count)[..., :seen]
+        waves = embedding.waves(inputs.scores[inputs.first_column[chosen[plain]], :, :seen], count)
         values[:, plain] = np.moveaxis(waves, 2, 0)  # from (p, K+1, count, n)
     for place in np.flatnonzero(~plain):
         block = inputs.block(chosen[place])[:, :count, :seen]

@@ -132,7 +132,7 @@ def train(
 ) -> Networks:
     """Train all networks on the rows of the targets (n, q); return them with weights for the directions.
 
-    With `early_stopping` a fifth of the rows is held out, and the weights of its smallest loss are returned.
+    With `early_stopping` a fifth of the rows is held out, and each network's weights of its smallest loss are returned.
     """
     n = len(targets)
     kept = rng.permutation(n)[: n - n // 5] if recipe.early_stopping else np.arange(n)
@@ -142,7 +142,7 @@ def train(
     pairs = int((inputs.own_direction < blocks).sum()) if recipe.mirrored_pairs else 0
     adam = Adam([tensor.requires_grad_() for tensor in networks.parameters() if tensor.numel()])
     weights = functional.pad(torch.ones(len(networks), blocks, device=targets.device), (0, 1))
-    best, lowest = None, float("inf")
+    best, lowest = networks.copy(), torch.full((len(networks),), float("inf"), device=targets.device)
 
     def predicted(rows: Tensor) -> Tensor:
         current = from_pairs(networks, pairs) if pairs else networks
@@ -161,12 +161,12 @@ def train(
                 own = torch.arange(len(networks), device=rows.device)
                 networks.shared[inputs.held.T, own] = 0.0
             if recipe.early_stopping and number % max(1, recipe.steps // CHECKS) == 0:
-                current = float(loss(predicted(held_out), targets[held_out]).sum())
-                if current < lowest:
-                    best, lowest = networks.copy(), current
+                current = loss(predicted(held_out), targets[held_out])  # (m,)
+                best.take(networks, current < lowest)
+                lowest = torch.minimum(lowest, current)
         if tick is not None:
             tick(1)
-    chosen = networks.copy() if best is None else best
+    chosen = best if recipe.early_stopping else networks.copy()
     return from_pairs(chosen, pairs) if pairs else chosen
 
 

@@ -29,8 +29,8 @@ Basis = NDArray[np.float32]
 
 PENALTIES = (0.0, 0.1, 1.0)  # of ridge regressions on columns of length 1
 REGRESSORS = ((4, 0), (16, 0), (16, 20), (64, 20))  # nearest neighbours and principal components to choose from
-NEAREST = 8  # neighbours that predict a column of few values beside its mean
 PENALTY = 0.03  # of the squared weights of a logistic law
+NEAREST, LEADING = 8, 5  # neighbours and principal components that predict a column of few values
 FEW_VALUES = 10  # columns of at most so many distinct values are discrete
 BLOCK = 2**27  # bytes of the regressors that are held at once
 
@@ -42,7 +42,6 @@ class ConditionalLaw:
     regression: Regression
     mean: Floats  # (n, columns)
     residual: Floats  # (n, columns)
-    left_out: Floats  # (n, columns): the mean in each row as predicted from the other rows
     row_spread: Floats  # (n, columns): standard deviation of the residual in each row, of mean square 1
     explained: Floats  # (columns,): share of the variance that the others predict in rows left out
 
@@ -81,6 +80,12 @@ class Regression:
             own[place] = self.x[:, columns] @ self.loadings[:, columns].T
         return np.asarray(own)
 
+    def predictors(self, column: int) -> Floats:
+        """What a column of few values is predicted from: its nearest neighbours, squares of the nearest, components."""
+        near = self.x[:, self.nearest[column, :NEAREST]].astype(np.float64)
+        components = self.scores[:, :LEADING] - self._own_scores(np.array([column]))[0, :, :LEADING]
+        return standardised(np.hstack([near, near[:, : NEAREST // 2] ** 2, components, self.covariates]))
+
     @cached_property
     def group_size(self) -> Indices:
         """How many columns each group has."""
@@ -97,7 +102,7 @@ class Regression:
         regressors = regressors / np.maximum(np.linalg.norm(regressors, axis=1, keepdims=True), 1e-12)
         sizes, turns = np.linalg.eigh((regressors.swapaxes(1, 2) @ regressors).astype(np.float64))
         weights = np.where(sizes > 1e-4 * sizes[:, -1:], 1 / np.sqrt(np.maximum(sizes, 1e-12)), 0.0)
-        return regressors @ (turns * weights[:, None]).astype(np.float32), sizes.astype(np.float32)
+        return regressors @ (turns * weights[:, None]).astype(np.float32), np.maximum(sizes, 0).astype(np.float32)
 
 
 def conditional_law(x: Floats, covariates: Floats, group: Indices) -> ConditionalLaw:
@@ -107,21 +112,20 @@ def conditional_law(x: Floats, covariates: Floats, group: Indices) -> Conditiona
     scores, loadings = principal_components(x, min(REGRESSORS[-1][1], min(n, p) // 10))
     nearest, chosen = nearest_neighbours(x, max(1, most), group), np.zeros(p, dtype=np.intp)
     regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, group, chosen)
-    mean, left_out = np.empty((n, p)), np.empty((n, p))
-    error_of_mean, error = np.full(p, np.inf), np.full(p, np.inf)
+    mean, error_of_mean, error = np.empty((n, p)), np.full(p, np.inf), np.full(p, np.inf)
     for choice in range(len(REGRESSORS)):
         for block, basis, sizes in regression.blocks(choice, np.arange(p)):
             for penalty in PENALTIES:
-                fit, predicted = left_out_fit(regression.x[:, block].T, basis, sizes / (sizes + penalty))
+                fit, predicted = left_out_fit(regression.x[:, block].T, basis, sizes / np.maximum(sizes + penalty, 1e-12))
                 loss = np.square(regression.x[:, block].T - predicted).mean(axis=1)
                 better = loss < error[block]
-                error[block[better]], left_out[:, block[better]] = loss[better], predicted[better].T
+                error[block[better]] = loss[better]
                 if penalty == 0:
                     better = loss < error_of_mean[block]
                     chosen[block[better]], error_of_mean[block[better]] = choice, loss[better]
                     mean[:, block[better]] = fit[better].T
     residual = x - mean
-    return ConditionalLaw(regression, mean, residual, left_out, row_spread(residual), np.clip(1 - error, 0, 1))
+    return ConditionalLaw(regression, mean, residual, row_spread(residual), np.clip(1 - error, 0, 1))
 
 
 def left_out_fit(target: Basis, basis: Basis, shares: Basis) -> tuple[Basis, Basis]:
@@ -228,17 +232,11 @@ def _draw_values(
 ) -> Iterator[Floats]:
     """For each feature, rows of its values (K, n, c) drawn from a multinomial logistic law.
 
-    It is given the mean in rows left out and the nearest neighbours, with which X_j and its copies then have the same
-    products but for chance.
+    It is fitted to the rows it is drawn for, as least squares is to columns of many values, so that X_j and its copies
+    have the same products with every predictor but for chance.
     """
     found = [np.unique(x[:, columns], axis=0, return_inverse=True) for columns in features]
-    near = law.regression.nearest[[columns[0] for columns in features], :NEAREST]  # (b, 4)
-    predictors = np.stack(
-        [
-            standardised(np.hstack([law.left_out[:, columns], x[:, others], x[:, others[: NEAREST // 2]] ** 2]))
-            for columns, others in zip(features, near, strict=True)
-        ]
-    )
+    predictors = np.stack([law.regression.predictors(columns[0]) for columns in features])  # (b, n, d)
     codes = np.stack([code.ravel() for _, code in found])
     chances = level_probabilities(codes, predictors, len(found[0][0]))  # (b, n, L)
     for columns, (values, _), chance in zip(features, found, chances, strict=True):

@@ -60,7 +60,7 @@ def independent_directions(
     z = draw_noise(feature_generators(data.x, *seed), len(data.x), n_mirrors).astype(np.float32, order="C")
     x = torch.from_numpy(data.x).to(device, torch.float32)
     scales = rule(x, torch.from_numpy(z).to(device)).double().cpu().numpy()
-    return _joined(data, (scales * z.transpose(2, 0, 1)).transpose(2, 0, 1), scales)
+    return _joined(data, scales.astype(np.float32)[:, None, None] * z.transpose(1, 2, 0), scales)
 
 
 def _joined(
@@ -78,7 +78,8 @@ def blinded(directions: Directions) -> tuple[Inputs, Indices]:
     which of them is the feature: exchanging X_j with a copy exchanges their strengths and changes nothing else.
     """
     first = np.searchsorted(directions.feature, np.arange(directions.n_features))
-    keys = np.array([[zlib.crc32(column.tobytes()) for column in values] for values in directions.values[first]])
+    blocks = np.split(directions.values, first[1:])  # of each feature (c, K+1, n)
+    keys = np.array([[zlib.crc32(column.tobytes()) for column in block.swapaxes(0, 1)] for block in blocks])
     order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
     values = np.take_along_axis(directions.values, order[directions.feature][:, :, None], axis=1)
     inputs = Inputs(values, directions.feature, directions.covariates, values.shape[2])

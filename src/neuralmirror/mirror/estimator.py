@@ -188,11 +188,12 @@ class NeuralGaussianMirror(ControlledSelector):
         """Draw the directions, learn from them, and measure how strongly the learner follows each."""
         if self.noise == "independent" and self.screen is not None:
             data, response, kept = self._screened_on_a_third(data, engine, seed)
-            directions, transform = self._directions(data, engine, seed), "standard"
+            directions, transform = self._directions(data, engine, seed, kept), "standard"
         else:
             directions, kept = self._directions(data, engine, seed), None
             response, transform = choose_response(data, directions, seed)
-        law, others = check_law(directions), directions.explained_by_others
+        law, others = check_law(directions), np.zeros(len(self._feature))
+        others[self._columns_of(kept)] = directions.explained_by_others
         if self.noise == "conditional" and self.screen is not None:
             size = screening.screen_size(self._screen(), len(data.x), directions.n_features)
             kept = screening.best_by_any_direction(directions, response, size, engine, seed)
@@ -203,7 +204,7 @@ class NeuralGaussianMirror(ControlledSelector):
         placed = np.zeros((int(self._feature[-1]) + 1, strengths.shape[1]))
         placed[every] = strengths
         scales = np.zeros(len(self._feature))
-        scales[np.isin(self._feature, every)] = directions.scales
+        scales[self._columns_of(kept)] = directions.scales
         return Draw(
             strengths=placed,
             scales=scales,
@@ -224,16 +225,24 @@ class NeuralGaussianMirror(ControlledSelector):
     ) -> tuple[StandardisedData, Response, Indices]:
         """The paper's screening: rank on a third of the rows, go on with the others."""
         ranking, others = screening.split_rows(data, seed)
-        size = screening.screen_size(self._screen(), *data.x.shape)
+        size = screening.screen_size(self._screen(), len(data.x), int(data.group[-1]) + 1)
         part = data.rows(ranking)
         kept = screening.best_on_a_third(part, standard_response(part), size, engine, seed)
-        rest = data.rows(others).columns(kept)
+        rest = data.rows(others).columns(self._columns_of(kept))
         return rest, standard_response(rest), kept
 
-    def _directions(self, data: StandardisedData, engine: Engine, seed: int) -> Directions:
+    def _columns_of(self, kept: Indices | None) -> Indices:
+        """The columns, in the learner's order, of some features; None for all of them."""
+        return np.flatnonzero(np.isin(self._feature, self._feature if kept is None else kept))
+
+    def _directions(
+        self, data: StandardisedData, engine: Engine, seed: int, kept: Indices | None = None
+    ) -> Directions:
+        """The opponents of all features of the data, which are those kept by a screening."""
         if self.noise == "conditional":
             return conditional_directions(data, self.n_mirrors, (seed,))
-        return independent_directions(data, self.n_mirrors, self._scale_rule(), (seed,), engine.device)
+        rule = self._scale_rule(self._columns_of(kept))
+        return independent_directions(data, self.n_mirrors, rule, (seed,), engine.device)
 
     def _engine(self) -> Engine:
         """Check the parameters and turn words into what they stand for, once."""
@@ -250,7 +259,8 @@ class NeuralGaussianMirror(ControlledSelector):
         learner = checks.check_choice("learner", self.learner, LEARNERS)
         return Engine(learner, network, resolve_device(self.device), resolve_jobs(self.n_jobs))
 
-    def _scale_rule(self) -> ScaleRule:
+    def _scale_rule(self, columns: Indices) -> ScaleRule:
+        """What gives the scales of some columns of the learner's order."""
         if isinstance(self.scale, str):
             return SCALES[checks.check_choice("scale", self.scale, SCALES)]
         numbers = np.asarray(self.scale, dtype=float)
@@ -259,7 +269,8 @@ class NeuralGaussianMirror(ControlledSelector):
                 f"scale must be a rule ({', '.join(map(repr, SCALES))}) or {self.n_features_in_} positive numbers, "
                 f"one per column of X; got {self.scale!r}"
             )
-        return lambda x, z: x.new_tensor((numbers / self._sd)[self._columns.usable[self._order]])
+        place = self._columns.usable[self._order][columns]
+        return lambda x, z: x.new_tensor((numbers / self._sd)[place])
 
     def _screen(self) -> int | str:
         if isinstance(self.screen, str):
@@ -301,7 +312,8 @@ class NeuralGaussianMirror(ControlledSelector):
             return None
         aside = {"fdr", "offset", "n_repeats", "n_jobs", "progress", "checkpoint", "random_state", "feature_groups"}
         settings = {name: value for name, value in self.get_params().items() if name not in aside}
-        arrays = (data.x, data.y, data.covariates, data.group)
+        places = np.zeros(0) if isinstance(self.scale, str) else self._columns.usable[self._order]  # whose scales they are
+        arrays = (data.x, data.y, data.covariates, data.group, places)
         return Path(self.checkpoint) / fingerprint(arrays, {**settings, "seed": seed})
 
     def _in_columns(self, values: Floats) -> Floats:

@@ -49,8 +49,8 @@ def split_rows(data: StandardisedData, seed: int) -> tuple[Indices, Indices]:
 
 
 def best_on_a_third(data: StandardisedData, goal: Response, size: int, engine: Engine, seed: int) -> Indices:
-    """The `size` columns that one network without mirrors, trained on the rows of `data`, follows most."""
-    inputs = Inputs(data.x.T[:, None].astype(np.float32), np.arange(data.x.shape[1]), data.covariates, len(data.x))
+    """The `size` features that one network without mirrors, trained on the rows of `data`, follows most."""
+    inputs = Inputs(data.x.T[:, None].astype(np.float32), data.group, data.covariates, len(data.x))
     network = type(engine.network)(**{**engine.network.get_params(), "mirrored_pairs": False})
     targets = data.codes() if data.classes else goal.values
     strengths = fit_network(inputs, targets, data.classes, network, seed, engine.device).strengths()[0]

@@ -1,4 +1,4 @@
-"""The methods that studies compare: the paper's with its own settings, with our recipe, our default, and others."""
+"""The methods that studies compare: the paper's with its own settings, our default, and others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from neuralmirror.comparators.deeppink import DeepPINK
 from neuralmirror.comparators.gaussian_mirror import GaussianMirror
 from neuralmirror.comparators.knockoffs.selectors import ModelXKnockoffs
 from neuralmirror.evaluation import Maker
+from neuralmirror.learner.network import Network
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 
 Settings = dict[str, Any]
@@ -26,8 +27,8 @@ class Method(NamedTuple):
     smoke: Settings
 
 
-PLAIN: Settings = {"steps": 4, "hidden_sizes": 6}
-TINY: Settings = {**PLAIN, "n_networks": 1, "n_mirrors": 1, "skip": "linear", "target_transform": "standard"}
+PLAIN: Settings = {"network": Network.paper().set_params(steps=4, hidden_sizes=6)}
+TINY: Settings = {"learner": "sparse", "n_mirrors": 1}
 SCREEN: Settings = {"screen": "log"}  # m = [2n/log n]; the paper's other choice, [n/2], keeps all of p = 500
 ONE_EACH: Settings = {"scheme": "individual"}
 
@@ -35,8 +36,6 @@ METHODS = {
     "s-sngm-paper": Method("S-SNGM", NeuralGaussianMirror.paper, SCREEN, PLAIN),
     "sngm-paper": Method("SNGM", NeuralGaussianMirror.paper, {}, PLAIN),
     "s-ingm-paper": Method("S-INGM", NeuralGaussianMirror.paper, SCREEN | ONE_EACH, PLAIN),
-    "s-sngm": Method("S-SNGM", NeuralGaussianMirror, SCREEN, TINY),
-    "s-ingm": Method("S-INGM", NeuralGaussianMirror, SCREEN | ONE_EACH, TINY),
     "default": Method("SNGM", NeuralGaussianMirror, {}, TINY),
     "deeppink": Method("DeepPINK", DeepPINK, {}, {"epochs": 1, "hidden_sizes": (6,)}),
     "model-x": Method("knockoffs", ModelXKnockoffs, {}, {}),
