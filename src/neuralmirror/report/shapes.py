@@ -1,0 +1,103 @@
+"""What was found as small pictures: effect curves, interactions and shares as numbers that the page draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WIDTH, HEIGHT, EDGE = 120, 36, 3  # of an effect curve
+MOST_PAIRS = 8
+BAR = 100.0  # width of a whole bar
+COLOURS = {"lines": "lines", "curves": "curves", "interactions": "interactions", "network": "network"}  # CSS classes
+
+
+def found_rows(run: dict[str, Any], most: int = 60) -> list[dict[str, Any]]:
+    """The selected features with words and pictures of their effects."""
+    return [{**one, **_pictured(one["effect"])} for one in run["result"]["features"][:most]]
+
+
+def _pictured(effect: dict[str, Any] | None) -> dict[str, Any]:
+    if effect is None:
+        return {
+            "curve": None,
+            "band": None,
+            "zero": None,
+            "words": "not told by this learner",
+            "size": None,
+            "partners": [],
+        }
+    curve, band, zero = paths(effect)
+    flat = effect["size"] == 0
+    return {
+        "curve": None if flat else curve,
+        "band": band if effect["low"] != effect["high"] else None,
+        "zero": zero,
+        "words": words(effect),
+        "size": effect["size"],
+        "partners": effect["partners"],
+    }
+
+
+def words(effect: dict[str, Any]) -> str:
+    """The shape and the sign of an effect."""
+    known = {
+        "rises": "+ the outcome rises with it",
+        "falls": "− the outcome falls with it",
+        "curved": f"∼ curved, {bend(effect['x'], effect['y'])}",
+        "only with others": "× only together with others",
+    }
+    return known.get(effect["shape"], str(effect["shape"]))
+
+
+def bend(x: list[float], y: list[float]) -> str:
+    """Where a curved effect is highest: in the middle, at both ends, or at one."""
+    third = max(1, len(y) // 3)
+    low, middle, high = (sum(part) / len(part) for part in (y[:third], y[third:-third] or y, y[-third:]))
+    if middle > max(low, high):
+        return "highest in the middle"
+    if middle < min(low, high):
+        return "lowest in the middle"
+    return "rising" if high > low else "falling"
+
+
+def paths(effect: dict[str, Any]) -> tuple[str, str, float]:
+    """The curve, the band over the draws, and the height of no effect, as paths of SVG."""
+    x, low, high = effect["x"], min(*effect["low"], 0.0), max(*effect["high"], 0.0)
+    across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
+    places = [EDGE + (WIDTH - 2 * EDGE) * (value - x[0]) / across for value in x]
+
+    def height(value: float) -> float:
+        return float(HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (value - low) / up)
+
+    def line(values: list[float]) -> list[str]:
+        return [f"{place:.1f} {height(value):.1f}" for place, value in zip(places, values, strict=True)]
+
+    band = "M" + "L".join([*line(effect["high"]), *reversed(line(effect["low"]))]) + "Z"
+    return "M" + "L".join(line(effect["y"])), band, round(height(0.0), 1)
+
+
+def pair_bars(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The strongest interactions, each with the length of its bar."""
+    pairs = run["result"]["interactions"][:MOST_PAIRS]
+    largest = max((pair["strength"] for pair in pairs), default=1.0) or 1.0
+    return [{**pair, "width": round(BAR * pair["strength"] / largest, 1)} for pair in pairs]
+
+
+def share_bars(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each part explains on unseen rows, side by side on a bar that stands for the whole outcome."""
+    start, bars = 0.0, []
+    for name, share in run["result"]["explained"].items():
+        width = min(max(0.0, BAR * (share or 0.0)), BAR - start)
+        bars.append(
+            {"name": name, "kind": COLOURS.get(name, "lines"), "share": share or 0.0, "start": start, "width": width}
+        )
+        start += width
+    return bars
+
+
+def unit(run: dict[str, Any]) -> str:
+    """In what effects are measured."""
+    if run["data"]["task"] == "classification":
+        return "on the latent scale of the classes (probit)"
+    if run["result"]["target_transform"] != "standard":
+        return f"in standard deviations of the ranks of {run['data']['target']}"
+    return f"in units of {run['data']['target']}"
