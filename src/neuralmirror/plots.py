@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from neuralmirror.base import ControlledSelector
+from neuralmirror.mirror.estimator import NeuralGaussianMirror
 from neuralmirror.selection import estimated_fdp
 
 WON, LOST, MARK = "#0f766e", "#c2680c", "#334155"  # the feature won, its noise won, thresholds
@@ -121,6 +122,38 @@ def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray
         ticks.append((label, start + span / 2))
         start += span * 1.02
     return places, ticks
+
+
+def plot_effects(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Axes | None = None) -> Axes:
+    """The effect of each selected feature on y along its own standard score, with a band over the draws.
+
+    The `most` strongest are named; axes are those of one figure so that effects can be compared.
+    """
+    check_is_fitted(estimator)
+    ax, effects = _axes(ax), sorted(estimator.effects().items(), key=lambda item: -item[1].size)
+    colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, max(1, min(most, len(effects)))))
+    for (name, effect), colour in zip(effects[:most], colours, strict=False):
+        spread = effect.x.std() or 1.0
+        x = (effect.x - effect.x.mean()) / spread
+        ax.plot(x, effect.y, color=colour, label=f"{name} ({effect.shape})")
+        if (effect.low < effect.high).any():
+            ax.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, linewidth=0)
+    ax.axhline(0, color=QUIET, linewidth=0.8)
+    ax.set(xlabel="feature, in standard deviations", ylabel="effect, in units of y")
+    if effects:
+        ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_interactions(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Axes | None = None) -> Axes:
+    """The pairs of features that act together, the strongest first, with the size of what they do in units of y."""
+    check_is_fitted(estimator)
+    ax, pairs = _axes(ax), list(estimator.interactions_)[:most]
+    ax.barh(range(len(pairs)), [float(size) for *_, size in pairs], color=WON)
+    ax.set_yticks(range(len(pairs)), [f"{one} × {two}" for one, two, _ in pairs])
+    ax.invert_yaxis()
+    ax.set(xlabel="size of what they do together, in units of y")
+    return ax
 
 
 class MirrorDisplay:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from neuralmirror._internal.output import check_folder
 from neuralmirror.cli.documents import document
 from neuralmirror.cli.options import AS_IT_IS, AS_USUAL, AsJson, Fitting, Out, Reading, Whole, request_for
-from neuralmirror.cli.terminal import print_json, say, show_table
+from neuralmirror.cli.terminal import print_json, say, show_filled
 from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def show_selection(record: dict[str, Any], out: Path) -> None:
     """What was found, in a few lines."""
     found = record["result"]["features"]
     if found:
-        show_table(COLUMNS, [feature_row(one, record["settings"]["n_repeats"]) for one in found[:SHOWN]])
+        show_filled(COLUMNS, [feature_row(one, record["settings"]["n_repeats"]) for one in found[:SHOWN]])
     if len(found) > SHOWN:
         say(f"and {len(found) - SHOWN} more in selection.csv")
     for text in (record["result"]["explanation"], *parts(record), *calibration(record), *cautions(record)):

@@ -6,16 +6,27 @@ from typing import Any
 
 WIDTH, HEIGHT, EDGE = 120, 36, 3  # of an effect curve
 MOST_PAIRS = 8
+
+Scale = tuple[float, float]  # the lowest and the highest effect
 BAR = 100.0  # width of a whole bar
 COLOURS = {"lines": "lines", "curves": "curves", "interactions": "interactions", "network": "network"}  # CSS classes
 
 
 def found_rows(run: dict[str, Any], most: int = 60) -> list[dict[str, Any]]:
     """The selected features with words and pictures of their effects."""
-    return [{**one, **_pictured(one["effect"])} for one in run["result"]["features"][:most]]
+    shown = run["result"]["features"][:most]
+    scale = common_scale([one["effect"] for one in shown if one["effect"] is not None])
+    return [{**one, **_pictured(one["effect"], scale)} for one in shown]
 
 
-def _pictured(effect: dict[str, Any] | None) -> dict[str, Any]:
+def common_scale(effects: list[dict[str, Any]]) -> Scale:
+    """The lowest and the highest effect of all, so that a weak one looks weak beside a strong one."""
+    low = min((min(effect["low"]) for effect in effects), default=0.0)
+    high = max((max(effect["high"]) for effect in effects), default=0.0)
+    return min(low, 0.0), max(high, 0.0)
+
+
+def _pictured(effect: dict[str, Any] | None, scale: Scale) -> dict[str, Any]:
     if effect is None:
         return {
             "curve": None,
@@ -25,10 +36,9 @@ def _pictured(effect: dict[str, Any] | None) -> dict[str, Any]:
             "size": None,
             "partners": [],
         }
-    curve, band, zero = paths(effect)
-    flat = effect["size"] == 0
+    curve, band, zero = paths(effect, scale)
     return {
-        "curve": None if flat else curve,
+        "curve": curve,
         "band": band if effect["low"] != effect["high"] else None,
         "zero": zero,
         "words": words(effect),
@@ -59,9 +69,9 @@ def bend(x: list[float], y: list[float]) -> str:
     return "rising" if high > low else "falling"
 
 
-def paths(effect: dict[str, Any]) -> tuple[str, str, float]:
+def paths(effect: dict[str, Any], scale: Scale) -> tuple[str, str, float]:
     """The curve, the band over the draws, and the height of no effect, as paths of SVG."""
-    x, low, high = effect["x"], min(*effect["low"], 0.0), max(*effect["high"], 0.0)
+    x, (low, high) = effect["x"], scale
     across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
     places = [EDGE + (WIDTH - 2 * EDGE) * (value - x[0]) / across for value in x]
 

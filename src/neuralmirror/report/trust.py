@@ -19,8 +19,8 @@ def law_note(checks: Mapping[str, Mapping[str, float]]) -> Told:
             "There is no conditional law to check with this noise or this few features.",
         )
     words = "; ".join(
-        f"“{name}”: the feature leads its copies in {found['share']:.0%}, {found['expected']:.0%} expected "
-        f"(z = {found['z']:+.1f}, {'fails' if abs(found['z']) > LAW_ALARM else 'passes'})"
+        f"“{name}”: features lead their copies in {found['share']:.0%} of columns, {found['expected']:.0%} expected "
+        f"(z = {round(found['z'], 1) + 0.0:+.1f}, {'fails' if abs(found['z']) > LAW_ALARM else 'passes'})"
         for name, found in checks.items()
     )
     failed = [name for name, found in checks.items() if abs(found["z"]) > LAW_ALARM]
