@@ -61,6 +61,7 @@ class Regression:
     loadings: Floats  # (r, p)
     covariates: Floats  # (n, c)
     choice: Indices  # (p,): which of REGRESSORS each column takes
+    group: Indices  # (p,): the group of each column
 
     def blocks(self, choice: int, columns: Indices) -> Iterator[tuple[Indices, Basis, Basis]]:
         """Some columns at a time, with an orthonormal basis (b, n, m) of their regressors and its sizes (b, m)."""
@@ -74,9 +75,8 @@ class Regression:
     def _basis(self, block: Indices, count: int, components: int) -> tuple[Basis, Basis]:
         n = len(self.x)
         parts = [self.x[:, self.nearest[block, :count]].transpose(1, 0, 2)]
-        if components and len(self.loadings):  # without the column's own share in them
-            own = self.x[:, block].T[:, :, None] * self.loadings[:, block].T[:, None]
-            parts.append((self.scores - own).astype(np.float32))
+        if components and len(self.loadings):
+            parts.append((self.scores - self._own_share(block)).astype(np.float32))
         fixed = np.hstack([np.ones((n, 1)), self.covariates]).astype(np.float32)
         parts.append(np.broadcast_to(fixed, (len(block), *fixed.shape)))
         regressors = np.concatenate(parts, axis=2)
@@ -85,14 +85,23 @@ class Regression:
         weights = np.where(sizes > 1e-4 * sizes[:, -1:], 1 / np.sqrt(np.maximum(sizes, 1e-12)), 0.0)
         return regressors @ (turns * weights[:, None]).astype(np.float32), sizes.astype(np.float32)
 
+    def _own_share(self, block: Indices) -> Floats:
+        """What each column and those of its group put into the components, (b, n, r)."""
+        own = np.asarray(self.x[:, block].T[:, :, None] * self.loadings[:, block].T[:, None])
+        sizes = np.bincount(self.group)[self.group[block]]
+        for place in np.flatnonzero(sizes > 1):
+            mates = np.flatnonzero(self.group == self.group[block[place]])
+            own[place] = self.x[:, mates] @ self.loadings[:, mates].T
+        return own
+
 
 def conditional_law(x: Floats, covariates: Floats, group: Indices) -> ConditionalLaw:
     """The law of every column given those of other groups; `group` (columns,) is that of each column."""
     n, p = x.shape
-    most = min(REGRESSORS[-1][0], p - 1, int((group != group[0]).sum()), n // 4)
+    most = min(REGRESSORS[-1][0], p - int(np.bincount(group).max()), n // 4)  # none of a column's own group
     scores, loadings = principal_components(x, min(REGRESSORS[-1][1], min(n, p) // 10))
     nearest, chosen = nearest_neighbours(x, max(1, most), group), np.zeros(p, dtype=np.intp)
-    regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, chosen)
+    regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, chosen, group)
     mean, left_out = np.empty((n, p)), np.empty((n, p))
     error_of_mean, error = np.full(p, np.inf), np.full(p, np.inf)
     for choice in range(len(REGRESSORS)):
