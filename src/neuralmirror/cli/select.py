@@ -132,7 +132,7 @@ def parts(record: dict[str, Any]) -> list[str]:
     from neuralmirror.report.verdicts import decided
 
     shares = record["result"]["explained"]
-    explained = [f"{name} {share:.0%}" for name, share in shares.items() if share is not None]
+    explained = [f"{name} {max(share, 0.0):.0%}" for name, share in shares.items() if share is not None]
     return [decided(record), f"Explained on rows not seen: {', '.join(explained)}."]
 
 

@@ -348,7 +348,8 @@ class NeuralGaussianMirror(ControlledSelector):
         totals: dict[tuple[str, str], float] = {}
         for draw in draws:
             for (a, b), strength in zip(draw.pairs, draw.pair_strengths, strict=True):
-                pair = names[lead[a]], names[lead[b]]
+                one, two = sorted((lead[a], lead[b]))
+                pair = names[one], names[two]
                 totals[pair] = totals.get(pair, 0.0) + unit * float(strength) / len(draws)
         self.interactions_ = sorted(((a, b, size) for (a, b), size in totals.items()), key=lambda row: -row[2])
 

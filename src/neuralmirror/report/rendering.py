@@ -76,7 +76,7 @@ def _environment() -> Environment:
     environment.filters["count"] = lambda number: f"{number:,}".replace(",", "\u202f")
     environment.filters["pretty"] = pretty
     environment.filters["short"] = lambda number: f"{number:.3g}"
-    environment.filters["percent"] = lambda share: f"{share:.0%}"
+    environment.filters["percent"] = lambda share: f"{max(share, 0.0):.0%}"
     return environment
 
 

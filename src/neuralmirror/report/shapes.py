@@ -6,6 +6,7 @@ from typing import Any
 
 WIDTH, HEIGHT, EDGE = 120, 36, 3  # of an effect curve
 MOST_PAIRS = 8
+BY_LEVEL = "differs by level"  # the shape of a category's effect
 
 Scale = tuple[float, float]  # the lowest and the highest effect
 BAR = 100.0  # width of a whole bar
@@ -38,7 +39,7 @@ def _pictured(effect: dict[str, Any] | None, scale: Scale) -> dict[str, Any]:
         }
     curve, band, zero = paths(effect, scale)
     return {
-        "curve": curve,
+        "curve": curve if effect["shape"] != BY_LEVEL else None,
         "band": band if effect["low"] != effect["high"] else None,
         "zero": zero,
         "words": words(effect),
@@ -54,6 +55,7 @@ def words(effect: dict[str, Any]) -> str:
         "falls": "− the outcome falls with it",
         "curved": f"∼ curved, {bend(effect['x'], effect['y'])}",
         "only with others": "× only together with others",
+        BY_LEVEL: "differs between its levels",
     }
     return known.get(effect["shape"], str(effect["shape"]))
 

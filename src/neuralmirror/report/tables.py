@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -92,7 +93,7 @@ def _row(
 def selected_features(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:
     """The selected features as data, the strongest first."""
     effects = mirror.effects()
-    feature = dict(zip(cleaned.names, cleaned.groups, strict=True))
+    feature, columns = dict(zip(cleaned.names, cleaned.groups, strict=True)), Counter(cleaned.groups)
     chosen = [j for j in ranked(cleaned, mirror) if mirror.support_[j]]
     usual = float(np.median(mirror.mirror_statistics_[chosen])) if chosen else 0.0
     return [
@@ -102,18 +103,19 @@ def selected_features(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[di
             "q_value": float(mirror.q_values_[j]),
             "selection_frequency": float(mirror.selection_frequencies_[j]),
             "weak": bool(mirror.mirror_statistics_[j] < WEAK * usual),
-            "effect": _effect(effects.get(cleaned.names[j]), feature),
+            "effect": _effect(effects.get(cleaned.names[j]), feature, columns[cleaned.groups[j]]),
         }
         for j in chosen
     ]
 
 
-def _effect(effect: Effect | None, feature: Mapping[str, str]) -> dict[str, Any] | None:
+def _effect(effect: Effect | None, feature: Mapping[str, str], columns: int) -> dict[str, Any] | None:
     """An effect as data, with features and not columns as partners; nothing where the fit does not tell."""
     if effect is None:
         return None
     partners = list(dict.fromkeys(feature.get(name, name) for name in effect.partners))
-    return {**plain(asdict(effect)), "partners": partners}
+    shape = effect.shape if columns == 1 else "differs by level"
+    return {**plain(asdict(effect)), "shape": shape, "partners": partners}
 
 
 def interactions(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def prediction_note(run: Run) -> Note:
     """How much of the outcome the fit explains where it has not seen it."""
     shares = run["result"]["explained"]
     total = sum(share for share in shares.values() if share is not None)
-    told = ", ".join(f"{name} {share:.0%}" for name, share in shares.items() if share is not None)
+    told = ", ".join(f"{name} {max(share, 0.0):.0%}" for name, share in shares.items() if share is not None)
     aside = " The covariates count among the lines." if run["data"]["covariates"] and "lines" in shares else ""
     if total > PREDICTS:
         return note("good", f"{total:.0%} of the outcome is explained on unseen rows", f"{decided(run)} {told}.{aside}")
