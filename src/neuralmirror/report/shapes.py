@@ -108,8 +108,11 @@ def share_bars(run: dict[str, Any]) -> list[dict[str, Any]]:
 
 def unit(run: dict[str, Any]) -> str:
     """In what effects are measured."""
-    if run["data"]["task"] == "classification":
-        return "on the latent scale of the classes (probit)"
+    classes = run["data"]["classes"]
+    if len(classes) == 2:
+        return f"on the probit scale of {classes[1]}: it rises where {classes[1]} becomes likelier"
+    if classes:
+        return "on the probit scale of the class that a feature tells apart best, so that signs say little"
     if run["result"]["target_transform"] != "standard":
         return f"in standard deviations of the ranks of {run['data']['target']}"
     return f"in units of {run['data']['target']}"
