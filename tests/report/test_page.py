@@ -30,7 +30,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x = rng.standard_normal((300, 14))
     y = x[:, :3].sum(axis=1) + x[:, 3] ** 2 + 2 * x[:, 4] * x[:, 5] + 0.3 * rng.standard_normal(300)
     names = np.array([BAD_NAME, *(f"x{j}" for j in range(1, 14))])
-    np.savez(folder / "d.npz", X=x, markers=names, height=y)
+    np.savez(folder / "d.npz", X=x, markers=names, chrom=np.arange(14) // 5 + 1, pos=np.arange(14) * 1000, height=y)
     parameters = {"learner": "sparse", "random_state": 0, "n_repeats": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

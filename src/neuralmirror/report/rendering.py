@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from neuralmirror._internal.output import unescaped
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 from neuralmirror.report import shapes
-from neuralmirror.report.verdicts import guarantee, verdicts
+from neuralmirror.report.verdicts import decided, guarantee, verdicts
 
 NEEDED = ("run.json", "selection.csv", "dropped.csv", "model.safetensors")
 LISTED = 400  # names of dropped features that the page lists for each reason
@@ -40,6 +40,7 @@ def render(folder: Path) -> str:
         payload=_embedded(payload(rows, mirror)),
         notes=verdicts(run),
         conditions=guarantee(run),
+        decided=decided(run),
         found=shapes.found_rows(run),
         pairs=shapes.pair_bars(run),
         shares=shapes.share_bars(run),

@@ -87,7 +87,8 @@ def n_repeats(parameters: dict[str, Any], cleaned: Cleaned) -> int:
     if parameters.get("n_repeats") is not None:
         return int(parameters["n_repeats"])
     n, p = cleaned.x.shape
-    return SEVERAL_DRAWS if n <= FEW_SAMPLES and p <= FEW_COLUMNS else 1
+    quick = n <= FEW_SAMPLES and p <= FEW_COLUMNS and parameters.get("scheme") != "individual"
+    return SEVERAL_DRAWS if quick else 1
 
 
 def run_fingerprint(request: Request, cleaned: Cleaned) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from neuralmirror.report.trust import law_note, sign_note
 
+SMALL = 0.1  # weight of the network below which it hardly decides
 PREDICTS = 0.05  # share of the outcome on unseen rows that chance rarely explains
 
 Note = dict[str, str]
@@ -40,6 +41,9 @@ def decided(run: Run) -> str:
         return f"{sparse} alone, as asked for."
     if weights["network"] <= 0:
         return f"{sparse} alone; a network was tried on what it leaves and did not help on rows it had not seen."
+    if weights["network"] < SMALL:
+        share = f"counts {weights['network']:.2f} of its size, from rows that it had not seen"
+        return f"{sparse} all but alone: a network for what it leaves {share}."
     return (
         f"{sparse} with weight {weights['sparse']:.2f}, and a network for what it leaves with weight "
         f"{weights['network']:.2f}; both were weighed on rows that they had not seen."
@@ -53,10 +57,8 @@ def prediction_note(run: Run) -> Note:
     told = ", ".join(f"{name} {max(share, 0.0):.0%}" for name, share in shares.items() if share is not None)
     aside = " The covariates count among the lines." if run["data"]["covariates"] and "lines" in shares else ""
     if total > PREDICTS:
-        return note("good", f"{total:.0%} of the outcome is explained on unseen rows", f"{decided(run)} {told}.{aside}")
-    text = (
-        f"{decided(run)} On unseen rows it explains {told}. What it follows may be noise: read a selection with care."
-    )
+        return note("good", f"{total:.0%} of the outcome is explained on unseen rows", f"By {told}.{aside}")
+    text = f"By {told}. What the learner follows may be noise: read a selection with care.{aside}"
     return note("caution", "Next to nothing is explained on unseen rows", text)
 
 
