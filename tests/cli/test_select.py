@@ -58,6 +58,8 @@ def test_select_leaves_a_whole_result(cohort: Path, tmp_path: Path, capsys: pyte
     assert next(row for row in rows if row["feature"] == "x13")["represents"] == "copy"
     assert (out / "dropped.csv").read_text().splitlines()[1] == "copy,an exact copy of another,x13"
     assert sum(stored["result"]["explained"].values()) > 0.5
+    site = next(one["effect"] for one in record["selected"] if one["feature"] == "site")
+    assert (site["shape"], site["size"], site["x"]) == ("differs by level", None, [])
     assert set(stored["diagnostics"]["law_checks"]["is skewed"]) == {"share", "expected", "z"}
     assert len(stored["data"]["files"][0]["sha256"]) == 64
     mirror = NeuralGaussianMirror.load(out / "model.safetensors")

@@ -155,7 +155,6 @@ def test_curves_are_drawn_on_one_scale_and_bends_have_words() -> None:
     assert curve == "M3.0 33.0L60.0 25.5L117.0 18.0"
     assert band.endswith("Z")
     assert zero == 33.0
-    x = list(range(9))
-    assert bend(x, [4, 3, 2, 1, 0, 1, 2, 3, 4]) == "lowest in the middle"
-    assert bend(x, [0, 1, 2, 3, 4, 3, 2, 1, 0]) == "highest in the middle"
-    assert bend(x, [0, 0, 0, 0, 0, 1, 2, 3, 9]) == "rising"
+    assert bend([4, 3, 2, 1, 0, 1, 2, 3, 4]) == "lowest in the middle"
+    assert bend([0, 1, 2, 3, 4, 3, 2, 1, 0]) == "highest in the middle"
+    assert bend([0, 0, 0, 0, 0, 1, 2, 3, 9]) == "rising"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from neuralmirror.report.tables import BY_LEVEL
+
 WIDTH, HEIGHT, EDGE = 120, 36, 3  # of an effect curve
 MOST_PAIRS = 8
-BY_LEVEL = "differs by level"  # the shape of a category's effect
 
 Scale = tuple[float, float]  # the lowest and the highest effect
 BAR = 100.0  # width of a whole bar
@@ -16,7 +17,7 @@ COLOURS = {"lines": "lines", "curves": "curves", "interactions": "interactions",
 def found_rows(run: dict[str, Any], most: int = 60) -> list[dict[str, Any]]:
     """The selected features with words and pictures of their effects."""
     shown = run["result"]["features"][:most]
-    scale = common_scale([one["effect"] for one in shown if one["effect"] is not None])
+    scale = common_scale([one["effect"] for one in shown if one["effect"] is not None and one["effect"]["x"]])
     return [{**one, **_pictured(one["effect"], scale)} for one in shown]
 
 
@@ -37,9 +38,9 @@ def _pictured(effect: dict[str, Any] | None, scale: Scale) -> dict[str, Any]:
             "size": None,
             "partners": [],
         }
-    curve, band, zero = paths(effect, scale)
+    curve, band, zero = paths(effect, scale) if effect["x"] else (None, None, None)
     return {
-        "curve": curve if effect["shape"] != BY_LEVEL else None,
+        "curve": curve,
         "band": band if effect["low"] != effect["high"] else None,
         "zero": zero,
         "words": words(effect),
@@ -50,17 +51,18 @@ def _pictured(effect: dict[str, Any] | None, scale: Scale) -> dict[str, Any]:
 
 def words(effect: dict[str, Any]) -> str:
     """The shape and the sign of an effect."""
+    if effect["shape"] == "curved":
+        return f"∼ curved, {bend(effect['y'])}"
     known = {
         "rises": "+ the outcome rises with it",
         "falls": "− the outcome falls with it",
-        "curved": f"∼ curved, {bend(effect['x'], effect['y'])}",
         "only with others": "× only together with others",
         BY_LEVEL: "differs between its levels",
     }
     return known.get(effect["shape"], str(effect["shape"]))
 
 
-def bend(x: list[float], y: list[float]) -> str:
+def bend(y: list[float]) -> str:
     """Where a curved effect is highest: in the middle, at both ends, or at one."""
     third = max(1, len(y) // 3)
     low, middle, high = (sum(part) / len(part) for part in (y[:third], y[third:-third] or y, y[-third:]))

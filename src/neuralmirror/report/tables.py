@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ COLUMNS = [
     "represents",
 ]
 WEAK = 0.01  # of the median statistic of the selected features: below it, evidence is pointed out as weak
+BY_LEVEL = "differs by level"  # the shape of a category's effect
 DROPPED = ["feature", "reason", "represented_by"]
 
 
@@ -114,8 +114,10 @@ def _effect(effect: Effect | None, feature: Mapping[str, str], columns: int) -> 
     if effect is None:
         return None
     partners = list(dict.fromkeys(feature.get(name, name) for name in effect.partners))
-    shape = effect.shape if columns == 1 else "differs by level"
-    return {**plain(asdict(effect)), "shape": shape, "partners": partners}
+    if columns > 1:  # a curve along the first of its levels is not the effect of a category
+        return {"x": [], "y": [], "low": [], "high": [], "shape": BY_LEVEL, "size": None, "partners": partners}
+    curves = {name: [float(f"{v:.6g}") for v in getattr(effect, name)] for name in ("x", "y", "low", "high")}
+    return {**curves, "shape": effect.shape, "size": effect.size, "partners": partners}
 
 
 def interactions(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:
