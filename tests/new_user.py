@@ -8,7 +8,7 @@ import numpy as np
 
 from neuralmirror.cli import main
 
-FAST = ["--steps=40", "--no-check"]
+FAST = ["--learner=sparse", "--n-repeats=1"]
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 12))
 Y = X[:, :6].sum(axis=1) + 0.3 * RNG.standard_normal(150)

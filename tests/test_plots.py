@@ -7,11 +7,13 @@ import pytest
 from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 
-from neuralmirror import BHSelector, GaussianMirror
+from neuralmirror import BHSelector, GaussianMirror, NeuralGaussianMirror, SelectionWarning
 from neuralmirror.plots import (
     MirrorDisplay,
     genome_places,
+    plot_effects,
     plot_fdp_curve,
+    plot_interactions,
     plot_manhattan,
     plot_mirror_histogram,
     plot_selection_frequency,
@@ -89,3 +91,28 @@ def test_a_display_says_what_it_cannot_draw() -> None:
     x = np.random.default_rng(0).standard_normal((50, 4))
     with pytest.raises(ValueError, match="BHSelector has no mirror statistics to draw; give a fitted"):
         MirrorDisplay.from_estimator(BHSelector().fit(x, x[:, 0]))
+
+
+def test_effects_and_interactions_of_a_fit_are_drawn() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 8))
+    y = x[:, 0] - x[:, 1] + x[:, 2] ** 2 + 2 * x[:, 3] * x[:, 4] + 0.2 * rng.standard_normal(200)
+    fitted = NeuralGaussianMirror(learner="sparse", n_repeats=2, random_state=0).fit(x, y)
+    _, (left, right) = plt.subplots(1, 2)
+    assert plot_effects(fitted, ax=left) is left
+    assert plot_interactions(fitted, ax=right) is right
+    labels = [text.get_text() for text in left.get_legend().get_texts()]
+    assert "0 (rises)" in labels
+    assert "1 (falls)" in labels
+    assert "2 (curved)" in labels
+    assert right.get_yticklabels()[0].get_text() == "3 × 4"
+    assert len(plot_effects(fitted, most=2).get_legend().get_texts()) == 2
+
+
+def test_effects_of_an_empty_selection_are_an_empty_figure() -> None:
+    rng = np.random.default_rng(0)
+    fitted = NeuralGaussianMirror(learner="sparse", random_state=0)
+    with pytest.warns(SelectionWarning):
+        fitted.fit(rng.standard_normal((60, 4)), rng.standard_normal(60))
+    for plot in (plot_effects, plot_interactions):
+        plot(fitted).figure.canvas.draw()

@@ -123,8 +123,7 @@ class ControlledSelector(SelectorMixin, BaseEstimator):
                 f"(threshold {self.threshold_:.4g}, estimated FDP {self.estimated_fdp_:.3f})."
             )
         counting = {"offset": self.offset, "n_mirrors": self._n_mirrors}
-        lowest = [selection.mirror_q_values(m, **counting).min() for m in self._draws]
-        return selection.explain_empty(self._draws[int(np.argmin(lowest))], self.fdr, **counting)
+        return selection.explain_empty(self._draws, self.fdr, **counting)
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

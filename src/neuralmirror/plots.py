@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -13,6 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from neuralmirror.base import ControlledSelector
 from neuralmirror.selection import estimated_fdp
+
+if TYPE_CHECKING:
+    from neuralmirror.mirror.estimator import NeuralGaussianMirror
 
 WON, LOST, MARK = "#0f766e", "#c2680c", "#334155"  # the feature won, its noise won, thresholds
 QUIET = "#94a3b8"
@@ -121,6 +124,37 @@ def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray
         ticks.append((label, start + span / 2))
         start += span * 1.02
     return places, ticks
+
+
+def plot_effects(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Axes | None = None) -> Axes:
+    """The effects of the `most` strongest selected features along their standard scores, with bands over the draws."""
+    check_is_fitted(estimator)
+    ax, effects = _axes(ax), sorted(estimator.effects().items(), key=lambda item: -item[1].size)
+    for number, (name, effect) in enumerate(effects[:most]):
+        colour = plt.get_cmap("tab20")(number % 20)
+        spread = effect.x.std() or 1.0
+        x = (effect.x - effect.x.mean()) / spread
+        ax.plot(x, effect.y, color=colour, label=f"{name} ({effect.shape})")
+        if (effect.low < effect.high).any():
+            ax.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, linewidth=0)
+    ax.axhline(0, color=QUIET, linewidth=0.8)
+    ax.set(xlabel="feature, in standard deviations", ylabel="effect, in units of y")
+    if effects:
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return ax
+
+
+def plot_interactions(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Axes | None = None) -> Axes:
+    """The pairs of features that act together, the strongest first, with the size of what they do in units of y."""
+    check_is_fitted(estimator)
+    ax, pairs = _axes(ax), list(estimator.interactions_)[:most]
+    ax.barh(range(len(pairs)), [float(size) for *_, size in pairs], color=WON)
+    ax.set_yticks(range(len(pairs)), [f"{one} × {two}" for one, two, _ in pairs])
+    ax.invert_yaxis()
+    if not pairs:
+        ax.text(0.5, 0.5, "no features act together", transform=ax.transAxes, ha="center", color=MARK)
+    ax.set(xlabel="size of what they do together, in units of y")
+    return ax
 
 
 class MirrorDisplay:

@@ -94,13 +94,13 @@ def power(selected: ArrayLike, truth: ArrayLike) -> float:
     return float((s & relevant).sum() / max(1, relevant.sum()))
 
 
-def explain_empty(statistics: ArrayLike, fdr: float, *, offset: int = 1, n_mirrors: int = 1) -> str:
-    """Why nothing was selected at this level, and the nearest level at which something would be."""
-    nearest = float(mirror_q_values(statistics, offset=offset, n_mirrors=n_mirrors).min(initial=1.0))
+def explain_empty(draws: ArrayLike, fdr: float, *, offset: int = 1, n_mirrors: int = 1) -> str:
+    """Why nothing was selected at this level, by one draw or several, and the nearest level that selects something."""
+    nearest = float(repeated_q_values(draws, offset=offset, n_mirrors=n_mirrors).min(initial=1.0))
     reason = f"No feature was selected at fdr={fdr:g}."
     if offset:
         needed = int(np.ceil(offset / (fdr * n_mirrors) - 1e-9))
-        won = int(np.sum(np.asarray(statistics) > 0))
+        won = round(float(np.median(np.sum(np.atleast_2d(draws) > 0, axis=1))))
         reason += (
             f" offset={offset} with {n_mirrors} mirror{'s' * (n_mirrors > 1)} per feature needs at least {needed}"
             f" features to stand out together; {won} had a positive mirror statistic."

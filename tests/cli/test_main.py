@@ -233,24 +233,26 @@ def test_a_newcomer_would_call_the_demos_outcome_right(demonstration):
 
 def test_the_demo_prints_a_table_a_verdict_and_the_page_to_open(demonstration):
     out, (_, printed, _) = demonstration
-    for heading in ("feature", "M", "q-value", "selected", "truth"):
+    for heading in ("feature", "effect", "stability", "q-value", "truth"):
         assert heading in printed
     for row in read_csv(out / "selection.csv"):
         if row["selected"] == "true":
             assert row["feature"] in printed
     assert "task is regression" in printed
-    verdict, last = printed.splitlines()[-2:]
+    verdict, reason, last = printed.splitlines()[-3:]
+    assert "A level of 0.1 keeps the share of false features below it on average" in reason
     assert "of 100 features selected at fdr=0.1: " in verdict
     assert last == f"Results in {out}; open {out / 'report.html'}"
 
 
 def test_the_demo_explains_false_features():
-    record = {"result": {"selected": 3}, "data": {"features": 100}, "settings": {"fdr": 0.1}}
+    features = [{"feature": "c", "weak": True}, {"feature": "a", "weak": False}, {"feature": "b", "weak": False}]
+    record = {"result": {"selected": 3, "features": features}, "data": {"features": 100}, "settings": {"fdr": 0.1}}
     scores = {"true": ["a", "b"], "false_selected": ["c"], "missed": [], "fdp": 1 / 3, "power": 1.0}
     first, second = demo_command._sentences(record, scores)
     assert "2 of the 2 that matter, and 1 that do not" in first
-    assert "c: selected by chance." in second
-    assert len(demo_command._sentences(record, {**scores, "false_selected": []})) == 1
+    assert "c: selected by chance. Beside the others the evidence for them is weak" in second
+    assert "chosen without one" in demo_command._sentences(record, {**scores, "false_selected": []})[1]
 
 
 def test_the_demo_does_not_overwrite(demonstration):

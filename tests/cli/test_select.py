@@ -17,7 +17,7 @@ from neuralmirror import NeuralGaussianMirror
 from neuralmirror.cli import main
 from neuralmirror.report import run as report_run
 
-FAST = ["--steps=60", "--no-check", "--quiet"]
+FAST = ["--learner=sparse", "--n-repeats=1", "--quiet"]
 FILES = {"selection.csv", "dropped.csv", "run.json", "model.safetensors", "report.html"}
 
 
@@ -44,7 +44,7 @@ def run(*arguments: object) -> int:
 @pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 def test_select_leaves_a_whole_result(cohort: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert run("select", cohort, "--target", "y", "-o", out, "--n-mirrors", 2, "--steps", 200, "--json") == 0
+    assert run("select", cohort, "--target", "y", "-o", out, "--n-repeats", 2, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert {path.name for path in out.iterdir()} == FILES
     assert not list(tmp_path.glob("*.partial"))
@@ -57,7 +57,10 @@ def test_select_leaves_a_whole_result(cohort: Path, tmp_path: Path, capsys: pyte
     ]
     assert next(row for row in rows if row["feature"] == "x13")["represents"] == "copy"
     assert (out / "dropped.csv").read_text().splitlines()[1] == "copy,an exact copy of another,x13"
-    assert stored["diagnostics"]["held_out"]["explained"] > 0.5
+    assert sum(stored["result"]["explained"].values()) > 0.5
+    site = next(one["effect"] for one in record["selected"] if one["feature"] == "site")
+    assert (site["shape"], site["size"], site["x"]) == ("differs by level", None, [])
+    assert set(stored["diagnostics"]["law_checks"]["is skewed"]) == {"share", "expected", "z"}
     assert len(stored["data"]["files"][0]["sha256"]) == 64
     mirror = NeuralGaussianMirror.load(out / "model.safetensors")
     chosen = {row["feature"] for row in rows if row["selected"] == "true"}
@@ -198,7 +201,7 @@ def test_a_folder_that_cannot_be_made(cohort: Path, capsys: pytest.CaptureFixtur
 
 
 def test_resume_after_a_kill_gives_the_uninterrupted_result(cohort: Path, tmp_path: Path) -> None:
-    settings = ["--target", "y", "--scheme", "individual", "--n-repeats", "4", "--steps", "200", *FAST[1:]]
+    settings = ["--target", "y", "--scheme", "individual", "--n-repeats", "4", "--learner=sparse", "--quiet"]
     command = [sys.executable, "-c", "from neuralmirror.cli import main; raise SystemExit(main())", "select"]
     out, pieces = tmp_path / "cut", tmp_path / "cut.partial"
     process = subprocess.Popen([*command, str(cohort), "-o", str(out), *settings], start_new_session=True)

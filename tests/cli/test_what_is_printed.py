@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuralmirror.report import run as report_run
-from neuralmirror.report.tables import weak_tail
+from neuralmirror.report.tables import weak_ones
 from new_user import FAST, Y, rows, run, write
 
 
@@ -29,8 +28,8 @@ def test_names_are_printed_as_they_are(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("command", ["inspect", "select"])
 def test_terminals_that_know_only_ascii(command: str, tmp_path: Path) -> None:
     file = write(tmp_path / "d.csv", names={0: "größe"}, site=list("abc") * 50)
-    words = [sys.executable, "-m", "neuralmirror", command, str(file), "--target", "y", "--steps", "40"]
-    words += ["-o", str(tmp_path / "o"), "--no-check"] if command == "select" else []
+    words = [sys.executable, "-m", "neuralmirror", command, str(file), "--target", "y", *FAST]
+    words += ["-o", str(tmp_path / "o")] if command == "select" else []
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
     done = subprocess.run(words, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
@@ -46,27 +45,39 @@ def test_json_names_the_selected_features(tmp_path: Path, capsys: pytest.Capture
     assert (found["task"], found["fdr"], found["offset"], found["samples"]) == ("regression", 0.1, 1, 150)
     table = rows(tmp_path / "o")
     assert [one["feature"] for one in found["selected"]] == [r["feature"] for r in table if r["selected"] == "true"]
-    assert set(found["selected"][0]) == {"feature", "statistic", "q_value", "selection_frequency", "effect"}
+    assert set(found["selected"][0]) == {"feature", "statistic", "q_value", "selection_frequency", "weak", "effect"}
     assert found["decisions"][0].startswith("target y: ")
     assert all(Path(path).exists() for path in found["paths"].values())
     fields = set((Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8").split("`"))
     assert set(found) <= fields, "every field is documented"
 
 
-def test_effects_weights_and_shares_are_told_where_the_selector_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mirror = report_run.NeuralGaussianMirror
-    monkeypatch.setattr(mirror, "effects", lambda self: {"f0": {"sign": 1, "size": np.float64(0.5)}}, raising=False)
-    monkeypatch.setattr(mirror, "part_weights_", {"sparse": 1.0, "network": 0.12}, raising=False)
-    monkeypatch.setattr(mirror, "explained_", {"sparse": 0.8, "network": np.float64(0.1)}, raising=False)
+def test_effects_weights_and_shares_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "d.csv")
-    assert run("select", file, "--target", "y", "-o", tmp_path / "o", *FAST) == 0
+    assert run("select", file, "--target", "y", "-o", tmp_path / "o", "--n-repeats", 2, "--seed", 1) == 0
     printed = capsys.readouterr().out
-    assert "Weights of the parts: sparse 1, network 0.12." in printed
-    assert "Explained on rows not seen: sparse 80%, network 10%." in printed
+    assert "The sparse part (lines, curves and interactions of few features) decided " in printed
+    assert "Explained on rows not seen: lines 9" in printed
+    assert "2 draws of the copies voted" in printed
+    assert "rises" in printed
     record = json.loads((tmp_path / "o" / "run.json").read_text())
-    assert next(f for f in record["result"]["features"] if f["feature"] == "f0")["effect"] == {"sign": 1, "size": 0.5}
+    effect = next(f for f in record["result"]["features"] if f["feature"] == "f0")["effect"]
+    assert (effect["shape"], len(effect["x"]), len(effect["low"])) == ("rises", 40, 40)
+    assert effect["size"] == pytest.approx(1, abs=0.2), "in units of y"
+
+
+def test_what_the_readers_decided_is_printed_and_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / "d.csv", id=[f"s{i}" for i in range(150)], gap=["nil", "1", "2"] * 50)
+    options = ["--target", "y", "--na", "nil", "--na", "void", "--decimal", ".", "--encoding", "utf-8", *FAST]
+    assert run("select", file, "-o", tmp_path / "o", "--max-missing", 0.5, *options) == 0
+    printed = capsys.readouterr().out
+    record = json.loads((tmp_path / "o" / "run.json").read_text())
+    assert record["cleaning"]["decisions"]
+    for one in record["cleaning"]["decisions"]:
+        assert one["text"] in printed
+    assert "gap" in {row["feature"] for row in rows(tmp_path / "o")}
+    assert run("inspect", file, *options) == 0
+    assert record["cleaning"]["decisions"][0]["text"] in capsys.readouterr().out
 
 
 def test_inspect_json_holds_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,8 +111,8 @@ def test_a_long_run_says_now_and_then_how_far_it_is(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_drop_in_the_evidence_is_pointed_out() -> None:
-    strong = [{"feature": "a", "statistic": 0.5}, {"feature": "b", "statistic": 0.3}]
-    assert weak_tail(strong) == []
-    (told,) = weak_tail([*strong, {"feature": "c", "statistic": 0.003}])
-    assert told.startswith("from c on, the evidence is 100 times weaker")
+def test_weak_evidence_is_pointed_out() -> None:
+    strong = [{"feature": "a", "weak": False}, {"feature": "b", "weak": False}]
+    assert weak_ones(strong) == []
+    (told,) = weak_ones([*strong, {"feature": "c", "weak": True}])
+    assert told.startswith("weak evidence beside the others for c: less than 1%")

@@ -1,48 +1,107 @@
-"""Diagnostics tell a network that predicts from one that does not, and signs that balance from those that lean."""
+"""Diagnostics tell signs that balance from those that lean, either way, and say in words what decided."""
 
 import numpy as np
 import pytest
 
-from neuralmirror import NeuralGaussianMirror
-from neuralmirror.report.diagnostics import held_out, sign_balance
-from neuralmirror.report.rendering import columns, verdicts
+from neuralmirror.report.diagnostics import balance, left_out, upper_half
+from neuralmirror.report.rendering import columns
+from neuralmirror.report.verdicts import decided, guarantee, verdicts
 
 RNG = np.random.default_rng(0)
-X = RNG.standard_normal((240, 8))
-SIGNAL = 2 * X[:, 0] + X[:, 1] - X[:, 2] + 0.3 * RNG.standard_normal(240)
-TARGETS = {
-    "numbers": SIGNAL,
-    "two classes": np.where(SIGNAL > 0, "high", "low"),
-    "three classes": np.digitize(SIGNAL, [-1.5, 1.5]),
-}
+EVEN = {"won": 20, "lost": 80, "expected": 0.2, "p_value": 1.0}
+SETTINGS = {"fdr": 0.1, "offset": 1, "noise": "conditional", "screen": None, "n_repeats": 1}
 
 
-@pytest.mark.parametrize("kind", TARGETS)
-def test_a_network_that_predicts_is_told_from_one_that_does_not(kind: str) -> None:
-    mirror = NeuralGaussianMirror(steps=300, hidden_sizes=(16, 8))
-    true, shuffled = held_out(mirror, X, TARGETS[kind]), held_out(mirror, X, RNG.permutation(TARGETS[kind]))
-    assert true.rows == 48
-    assert true.explained > 0.5
-    assert shuffled.explained < 0.1
+def a_run(**trust: object) -> dict:
+    """The record of a fit with nothing to complain of, but for what is given."""
+    law = {"is skewed": {"share": 0.2, "expected": 0.2, "z": 0.0}}
+    good = {"sign_balance": EVEN, "sign_balance_upper": EVEN, "law_checks": law, "indistinguishable": []}
+    return {
+        "diagnostics": {**good, **trust},
+        "warnings": [],
+        "settings": dict(SETTINGS),
+        "data": {"covariates": []},
+        "result": {
+            "part_weights": {"sparse": 1.0, "network": 0.0},
+            "explained": {"lines": 0.5, "curves": 0.1},
+            "n_mirrors": 4,
+        },
+    }
 
 
 def test_balanced_and_leaning_signs() -> None:
     null = RNG.standard_normal(400)
-    none = np.zeros(400, dtype=bool)
-    assert sign_balance(null, none).p_value > 0.001
-    assert sign_balance(np.abs(null), none).p_value < 1e-6
-    balance = sign_balance(np.where(np.arange(300) % 3 == 0, 1.0, -1.0), none[:300], n_mirrors=2)
-    assert (balance.won, balance.lost, balance.expected) == (100, 200, pytest.approx(1 / 3))
-    assert sign_balance([], []).p_value == 1
+    assert balance(null).p_value > 0.001
+    assert balance(np.abs(null)).p_value < 1e-6
+    assert balance(-np.abs(null)).p_value < 1e-6, "too many losses are as suspicious as too many wins"
+    found = balance(np.where(np.arange(300) % 3 == 0, 1.0, -1.0), n_mirrors=2)
+    assert (found.won, found.lost, found.expected) == (100, 200, pytest.approx(1 / 3))
+    assert balance([]).p_value == 1
 
 
-def test_verdicts_warn_of_what_went_wrong() -> None:
-    held = {"loss": 1.1, "mean_only": 1.0, "explained": -0.1, "rows": 48}
-    balance = {"won": 90, "lost": 10, "expected": 0.5, "p_value": 1e-9}
-    run = {"diagnostics": {"held_out": held, "sign_balance": balance}, "warnings": ["something"]}
-    notes = verdicts(run)
-    assert [note["verdict"] for note in notes] == ["caution"] * 3
-    assert notes[0]["title"] == "The network predicts next to nothing"
+def test_counts_of_several_draws_are_averaged() -> None:
+    assert (balance([[1, 1, -1], [1, -1, -1], [1, -1, 0]]).won) == 1
+    assert (balance([[1, 1, -1], [1, -1, -1], [1, -1, 0]]).lost) == 1
+
+
+def test_losers_beyond_the_weakest_winner_do_not_count() -> None:
+    draws = np.array([[5.0, 3.0, 1.0, -1.0, -4.0]])
+    np.testing.assert_array_equal(left_out(draws, [True, True, False, False, False]), [[0, 0, 1, -1, 0]])
+    np.testing.assert_array_equal(left_out(draws, [False] * 5), draws)
+    np.testing.assert_array_equal(upper_half(draws), [[5, 3, 0, 0, -4]])
+    np.testing.assert_array_equal(upper_half(np.zeros((1, 3))), np.zeros((1, 3)))
+
+
+def test_a_good_fit_gets_no_caution() -> None:
+    assert {note["verdict"] for note in verdicts(a_run())} == {"good"}
+
+
+@pytest.mark.parametrize(
+    ("trust", "title"),
+    [
+        ({"sign_balance": {**EVEN, "won": 90, "p_value": 1e-9}}, "The features left out win too often"),
+        ({"sign_balance_upper": {**EVEN, "won": 0, "p_value": 1e-9}}, "The features left out lose too often"),
+        ({"law_checks": {"x": {"share": 0.1, "expected": 0.2, "z": -4.0}}}, "Copies can be told from their features"),
+        ({"indistinguishable": ["a", "b"]}, "Features that cannot be told from others"),
+    ],
+)
+def test_each_check_can_fail(trust: dict, title: str) -> None:
+    assert [note["title"] for note in verdicts(a_run(**trust)) if note["verdict"] == "caution"] == [title]
+
+
+def test_a_fit_that_predicts_nothing_is_told() -> None:
+    run = a_run()
+    run["result"]["explained"] = {"lines": -0.02, "curves": 0.0}
+    assert verdicts(run)[0]["title"] == "Next to nothing is explained on unseen rows"
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ({"sparse": 1.0, "network": 0.0}, "did not help on rows it had not seen"),
+        ({"sparse": 0.9, "network": 0.4}, "with weight 0.40"),
+        ({"sparse": 0.9, "network": 0.04}, "all but alone: a network for what it leaves counts 0.04"),
+        ({"sparse": 1.0}, "alone, as asked for"),
+        ({"network": 1.0}, "Networks decided alone"),
+    ],
+)
+def test_what_decided_is_one_sentence(weights: dict, words: str) -> None:
+    run = a_run()
+    run["result"]["part_weights"] = weights
+    assert words in decided(run)
+
+
+def test_the_guarantee_names_its_conditions() -> None:
+    run = a_run()
+    plain = " ".join(guarantee(run))
+    assert "only if 3 or more features stand out together" in plain
+    for word in ("before looking", "repeat each other", "relatives", "not measured"):
+        assert word in plain
+    run["settings"] |= {"offset": 0, "screen": "log", "noise": "independent", "n_repeats": 5}
+    more = " ".join(guarantee(run))
+    for word in ("offset is 0", "screening (screen=log)", "independent noise", "5 draws vote"):
+        assert word in more
+        assert word not in plain
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:

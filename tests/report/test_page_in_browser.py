@@ -41,7 +41,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("runs")
     for name, run in RUNS.items():
         write_panel(folder / f"{name}.npz", run["n"], run.get("signal", 1.0))
-        parameters = {"steps": 150, "random_state": 0, **run["parameters"]}
+        parameters = {"learner": "sparse", "random_state": 0, "n_repeats": 1, **run["parameters"]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             select(Request(Source(folder / f"{name}.npz", "height"), Rules(), parameters), folder / name)

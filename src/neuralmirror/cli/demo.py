@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from neuralmirror._internal.output import check_folder, write_csv
 from neuralmirror.cli.documents import document
 from neuralmirror.cli.options import AsJson, Jobs, Out
-from neuralmirror.cli.select import run_and_tell
-from neuralmirror.cli.terminal import print_json, say, show_table
+from neuralmirror.cli.select import COLUMNS, feature_row, run_and_tell
+from neuralmirror.cli.terminal import print_json, say, show_filled
 from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 OUT = Path("demo-results")
 TARGET = "y"
+DRAWS = 3  # enough to show stability
 
 
 def demo(
@@ -63,7 +64,8 @@ def _selected(
 
     rows = ([*(f"{v:.17g}" for v in x), f"{y:.17g}"] for x, y in zip(data.x, data.y, strict=True))
     write_csv(file, [*data.names, TARGET], rows)
-    request = Request(Source(file, TARGET), parameters={"random_state": 0, "n_jobs": jobs}, command="neuralmirror demo")
+    parameters = {"random_state": 0, "n_jobs": jobs, "n_repeats": DRAWS}
+    request = Request(Source(file, TARGET), parameters=parameters, command="neuralmirror demo")
     truth = [(name, str(bool(role)).lower(), role) for name, role in zip(data.names, data.roles, strict=True)]
 
     def add(folder: Path) -> None:
@@ -86,12 +88,9 @@ def _scores(record: dict[str, Any], data: Example) -> dict[str, Any]:
 
 def _show(record: dict[str, Any], data: Example, scores: dict[str, Any], out: Path) -> None:
     roles = dict(zip(data.names, data.roles, strict=True))
-    found = record["result"]["features"]
-    rows = [(one["feature"], f"{one['statistic']:.3g}", f"{one['q_value']:.3g}", "yes") for one in found]
-    rows += [(name, "", "", "no") for name in scores["missed"]]
-    show_table(
-        ("feature", "M", "q-value", "selected", "truth"), [(*row, roles[row[0]] or "irrelevant") for row in rows]
-    )
+    rows = [feature_row(one, record["settings"]["n_repeats"]) for one in record["result"]["features"]]
+    rows += [(name, "not selected", *[""] * (len(COLUMNS) - 2)) for name in scores["missed"]]
+    show_filled((*COLUMNS, "truth"), [(*row, roles[row[0]] or "irrelevant") for row in rows])
     for sentence in _sentences(record, scores):
         say(sentence)
     say(f"Results in {out}; open {out / 'report.html'}")
@@ -101,14 +100,19 @@ def _sentences(record: dict[str, Any], scores: dict[str, Any]) -> list[str]:
     """What was found, and what a false or missed feature means."""
     found, total, level = record["result"]["selected"], record["data"]["features"], record["settings"]["fdr"]
     right = found - len(scores["false_selected"])
-    told = [
+    told = (
         f"{found} of {total} features selected at fdr={level:g}: {right} of the {len(scores['true'])} that matter, and "
         f"{len(scores['false_selected'])} that do not (false discovery proportion {scores['fdp']:.2f}, "
         f"power {scores['power']:.2f})."
-    ]
-    if scores["false_selected"]:
-        told.append(
-            f"{', '.join(scores['false_selected'])}: selected by chance. A level of {level:g} keeps the share of such "
-            "features below it on average over many data sets; in one of them it can be larger."
-        )
-    return told
+    )
+    return [told, _on_false_ones(record["result"]["features"], scores["false_selected"], level)]
+
+
+def _on_false_ones(features: list[dict[str, Any]], false: list[str], level: float) -> str:
+    """Why there can be false features, and how they look."""
+    bound = f"A level of {level:g} keeps the share of false features below it on average over many data sets"
+    if not false:
+        return f"{bound}. This example was chosen without one; drawn anew, it often has one or two."
+    weak = {one["feature"] for one in features if one["weak"]}
+    look = " Beside the others the evidence for them is weak, which the report marks." if weak.issuperset(false) else ""
+    return f"{', '.join(false)}: selected by chance.{look} {bound}; in one of them it can be larger."

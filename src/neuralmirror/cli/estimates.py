@@ -15,11 +15,10 @@ from neuralmirror.io.loading import Dataset
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 from neuralmirror.report.decisions import cautions, decisions
 from neuralmirror.report.request import SCHEMA, Request
-from neuralmirror.report.run import fit, read
+from neuralmirror.report.run import fit, n_repeats, read
 
-TRIAL_COLUMNS = 60
-TRIAL_STEPS = (20, 120)
-CHECKING = 1.2  # the held-out check on top of the fit
+TRIAL_COLUMNS = 40
+LIBRARIES = 400 * 2**20  # bytes that Python and the libraries take
 
 
 def inspect(request: Request) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def inspect(request: Request) -> dict[str, Any]:
         "target": _target(data, task),
         "covariates": list(cleaned.covariate_names),
         "decisions": decisions(data, cleaned, task),
-        "warnings": cautions(data, cleaned),
+        "warnings": cautions(cleaned),
         "left": {
             "samples": cleaned.x.shape[0],
             "features": len(set(cleaned.groups)),
@@ -47,32 +46,23 @@ def inspect(request: Request) -> dict[str, Any]:
 
 
 def memory(cleaned: Cleaned, parameters: dict[str, Any]) -> int:
-    """Bytes: the numbers in double precision with two copies, and every direction of every draw in single precision."""
+    """Bytes: the numbers in double precision with two copies, and every direction four times in single precision."""
     n, p = cleaned.x.shape
-    settings = {**NeuralGaussianMirror().get_params(), **parameters}
-    mirrors = settings["n_mirrors"] if isinstance(settings["n_mirrors"], int) else 1
-    directions = p * (1 + mirrors) * settings["n_repeats"]
-    batch = 2**30 * settings.get("memory", 1) if settings["scheme"] == "individual" else 0
-    return int(250 * 2**20 + 3 * 8 * n * p + 4 * 4 * n * directions + batch)
+    directions = p * (1 + parameters.get("n_mirrors", NeuralGaussianMirror().n_mirrors))
+    return int(LIBRARIES + 3 * 8 * n * p + 4 * 4 * n * directions)
 
 
 def seconds(cleaned: Cleaned, parameters: dict[str, Any]) -> float:
-    """Two short fits on a few columns, stretched to all columns and all steps."""
+    """Two fits of one draw on some columns, the first to load and compile; stretched to all columns and draws."""
     p = cleaned.x.shape[1]
     some = np.sort(np.random.default_rng(0).permutation(p)[:TRIAL_COLUMNS])
     names, groups = (tuple(all_of[j] for j in some) for all_of in (cleaned.names, cleaned.groups))
     small = replace(cleaned, x=cleaned.x[:, some], names=names, groups=groups)
-    parameters = {name: value for name, value in parameters.items() if name != "screen"}
+    once = {**{name: value for name, value in parameters.items() if name != "screen"}, "n_repeats": 1}
+    _timed(small, once)
     growth = p / len(some)
-    networks = growth if parameters.get("scheme") == "individual" else 1.0
-    defaults = NeuralGaussianMirror().get_params()
-    if "steps" not in defaults:
-        return float(CHECKING * _timed(small, parameters) * growth * networks)
-    _timed(small, {**parameters, "steps": 2})  # loads and compiles what the first fit needs
-    short, long = (_timed(small, {**parameters, "steps": steps}) for steps in TRIAL_STEPS)
-    step = max(long - short, 1e-4) / (TRIAL_STEPS[1] - TRIAL_STEPS[0])
-    fixed = max(short - step * TRIAL_STEPS[0], 0.0)
-    return float(CHECKING * (fixed + step * parameters.get("steps", defaults["steps"])) * growth * networks)
+    learners = growth if parameters.get("scheme") == "individual" else 1.0
+    return float(_timed(small, once) * growth * learners * n_repeats(parameters, cleaned))
 
 
 def _timed(cleaned: Cleaned, parameters: dict[str, Any]) -> float:

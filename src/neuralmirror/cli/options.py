@@ -52,6 +52,18 @@ class Reading:
     """Columns to leave out, separated by commas; quote a name that holds a comma."""
     array: str | None = None
     """The matrix inside an NPZ file."""
+    layer: str | None = None
+    """The layer of an .h5ad to read in place of X."""
+    sheet: str | None = None
+    """The sheet of an .xlsx file; the first by default."""
+    na: tuple[str, ...] = ()
+    """One more word that means a missing value; may be given several times."""
+    decimal: Literal[".", ","] | None = None
+    """The decimal mark of numbers in text; found out by default."""
+    encoding: str | None = None
+    """Of text, such as latin-1; found out by default."""
+    genotypes: Annotated[bool | None, Parameter(negative="--no-genotypes")] = None
+    """Whether whole numbers of an NPZ are genotypes, with -1 for missing; found out by default."""
     sample_id: Annotated[str | None, Parameter(name="--id")] = None
     """The column of sample ids."""
     keep_matching: bool = False
@@ -79,6 +91,12 @@ class Reading:
             self.array,
             self.sample_id,
             self.keep_matching,
+            layer=self.layer,
+            sheet=self.sheet,
+            na=self.na,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            genotypes=self.genotypes,
         )
 
     def rules(self) -> Rules:
@@ -101,29 +119,31 @@ class Fitting:
     task: TaskName = "auto"
     """What the target is; auto takes text, and numbers of exactly two values, as classes."""
     scheme: Literal["simultaneous", "individual"] = "simultaneous"
-    """All features mirrored in one model, or one model per feature."""
+    """All features copied in one model, or one model per feature."""
+    noise: Literal["conditional", "independent"] = "conditional"
+    """Copies that follow the other features as the feature does, or the paper's independent noise."""
+    learner: Literal["auto", "sparse", "network"] = "auto"
+    """Sparse effects with a network for what they leave, weighed on unseen rows; or only one of the two."""
     screen: str | None = None
-    """Rank on a third of the rows and mirror only the best: half, log or a number. Not for few rows."""
-    n_mirrors: str | None = None
-    """Noises per feature, or auto. More of them let a few true features pass, and cost time."""
+    """Learn only from the features that rank highest: half, log or a number."""
+    n_mirrors: Whole = 4
+    """Copies per feature. Something is selected only if 1/(copies x fdr) features stand out together."""
     n_repeats: Whole | None = None
-    """Independent draws, combined into one more stable selection."""
+    """Independent draws; what at least half of them select is selected. 5 up to 2000 samples x 200 columns, else 1."""
     offset: Literal[0, 1] = 1
     """1, or 0 as in the paper, which does not hold when little is relevant."""
-    steps: Whole | None = None
-    """Training steps."""
     seed: Whole = 0
     """Fixes every draw."""
     device: str = "auto"
     """auto, cpu or cuda."""
-    memory: float | None = None
-    """Gigabytes for a batch of networks; 1 by default."""
     jobs: Jobs = None
     """Cores to use, for all threads together; those available to the process by default."""
 
     def parameters(self) -> dict[str, Any]:
         """What was given, as parameters of the selector; its own defaults stand for the rest."""
-        names = ("fdr", "task", "scheme", "screen", "n_mirrors", "n_repeats", "offset", "steps", "device", "memory")
+        names = (
+            "fdr", "task", "scheme", "noise", "learner", "screen", "n_mirrors", "n_repeats", "offset", "device",
+        )  # fmt: skip
         given = {name: _number_or_word(getattr(self, name)) for name in names if getattr(self, name) is not None}
         return {**given, "random_state": self.seed}
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from neuralmirror._internal.output import check_folder
 from neuralmirror.cli.documents import document
 from neuralmirror.cli.options import AS_IT_IS, AS_USUAL, AsJson, Fitting, Out, Reading, Whole, request_for
-from neuralmirror.cli.terminal import print_json, say, show_table
+from neuralmirror.cli.terminal import print_json, say, show_filled
 from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 15  # features on the terminal; selection.csv holds all
 OUT = Path("neuralmirror-results")
+COLUMNS = ("feature", "effect", "size", "acts with", "stability", "q-value", "M")
 
 
 def select(
@@ -28,7 +29,6 @@ def select(
     reading: Reading = AS_IT_IS,
     fitting: Fitting = AS_USUAL,
     out: Out = OUT,
-    no_check: bool = False,
     calibrate: Whole = 0,
     escape_formulas: bool = False,
     force: bool = False,
@@ -47,8 +47,6 @@ def select(
         CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF (also .gz) or AnnData .h5ad.
     out
         Folder for the results.
-    no_check
-        Leave out the test whether a network predicts anything on held-out rows.
     calibrate
         Simulate this many responses of each kind on your features, and report the FDR and power achieved there.
     escape_formulas
@@ -63,7 +61,7 @@ def select(
     check_folder(out, force)
     if calibrate < 0:
         raise ValueError(f"--calibrate takes a number of simulated responses, got {calibrate}; 20 is a fair start")
-    more = {"check": not no_check, "calibrate": calibrate, "escape_formulas": escape_formulas}
+    more = {"calibrate": calibrate, "escape_formulas": escape_formulas}
     request = request_for(data, reading, fitting, **more)
     with threads(fitting.jobs):
         record = run_and_tell(request, out, force=force, quiet=quiet, as_json=as_json)
@@ -92,25 +90,50 @@ def run_and_tell(
 def show_selection(record: dict[str, Any], out: Path) -> None:
     """What was found, in a few lines."""
     found = record["result"]["features"]
-    rows = [(one["feature"], f"{one['statistic']:.3g}", f"{one['q_value']:.3g}") for one in found[:SHOWN]]
-    if rows:
-        show_table(("feature", "M", "q-value"), rows)
+    if found:
+        show_filled(COLUMNS, [feature_row(one, record["settings"]["n_repeats"]) for one in found[:SHOWN]])
     if len(found) > SHOWN:
         say(f"and {len(found) - SHOWN} more in selection.csv")
-    for text in (record["result"]["explanation"], *parts(record["result"]), *calibration(record), *cautions(record)):
+    for text in (record["result"]["explanation"], *parts(record), *calibration(record), *cautions(record)):
         say(text)
-    if record["settings"]["n_repeats"] == 1:
-        say("One draw: another seed may select somewhat other features; --n-repeats 10 combines ten draws.")
+    say(draws(record["settings"]["n_repeats"]))
     say(f"Results in {out}; open {out / 'report.html'}")
 
 
-def parts(result: dict[str, Any]) -> list[str]:
-    """What the parts of the model weigh, and what they explain on rows not seen."""
-    weights, shares = result["part_weights"] or {}, result["explained"] or {}
-    told = [f"{name} {weight:.2g}" for name, weight in weights.items()]
-    explained = [f"{name} {share:.0%}" for name, share in shares.items() if share is not None]
-    lines = [f"Weights of the parts: {', '.join(told)}."] if told else []
-    return lines + ([f"Explained on rows not seen: {', '.join(explained)}."] if explained else [])
+def feature_row(one: dict[str, Any], n_repeats: int) -> tuple[str, ...]:
+    """A selected feature as a row of COLUMNS."""
+    effect = one["effect"] or {"shape": "", "size": None, "partners": []}
+    size = "" if effect["size"] is None else f"{effect['size']:.3g}"
+    partners = ", ".join(effect["partners"][:3]) + (" …" if len(effect["partners"]) > 3 else "")
+    stable = "" if n_repeats == 1 else f"{one['selection_frequency']:.0%}"
+    weak = " (weak)" if one["weak"] else ""
+    return (
+        one["feature"],
+        effect["shape"],
+        size,
+        partners,
+        stable,
+        f"{one['q_value']:.3g}",
+        f"{one['statistic']:.3g}{weak}",
+    )
+
+
+def draws(number: int) -> str:
+    """How many draws of the copies decided, and what another number would do."""
+    if number == 1:
+        return "One draw: another seed may select somewhat other features; --n-repeats 5 lets five draws vote."
+    return (
+        f"{number} draws of the copies voted: what at least half of them select is selected (--n-repeats changes this)."
+    )
+
+
+def parts(record: dict[str, Any]) -> list[str]:
+    """Which part of the learner decided, and what each explains on rows not seen."""
+    from neuralmirror.report.verdicts import decided
+
+    shares = record["result"]["explained"]
+    explained = [f"{name} {max(share, 0.0):.0%}" for name, share in shares.items() if share is not None]
+    return [decided(record), f"Explained on rows not seen: {', '.join(explained)}."]
 
 
 def calibration(record: dict[str, Any]) -> list[str]:
@@ -120,7 +143,7 @@ def calibration(record: dict[str, Any]) -> list[str]:
 
 def cautions(record: dict[str, Any]) -> list[str]:
     """Diagnostics that ask for care, and what was warned of."""
-    from neuralmirror.report.rendering import verdicts
+    from neuralmirror.report.verdicts import verdicts
 
     found = [note for note in verdicts({**record, "warnings": []}) if note["verdict"] == "caution"]
     said = [text for text in record["warnings"] if text != record["result"]["explanation"]]

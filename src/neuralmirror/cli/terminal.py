@@ -38,6 +38,12 @@ def say(text: str) -> None:
     print(visible(text))
 
 
+def show_filled(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table without the columns that are empty in every row."""
+    filled = [j for j in range(len(header)) if any(row[j] for row in rows)]
+    show_table([header[j] for j in filled], [[row[j] for j in filled] for row in rows])
+
+
 def show_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table whose cells are taken literally, square brackets and all."""
     from rich.console import Console

@@ -108,7 +108,7 @@ class Regression:
 def conditional_law(x: Floats, covariates: Floats, group: Indices) -> ConditionalLaw:
     """The law of every column given those of other groups; `group` (columns,) is that of each column."""
     n, p = x.shape
-    most = min(REGRESSORS[-1][0], p - 1, int((group != group[0]).sum()), n // 4)
+    most = min(REGRESSORS[-1][0], p - int(np.bincount(group).max()), n // 4)  # none of a column's own group
     scores, loadings = principal_components(x, min(REGRESSORS[-1][1], min(n, p) // 10))
     nearest, chosen = nearest_neighbours(x, max(1, most), group), np.zeros(p, dtype=np.intp)
     regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, group, chosen)

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 POINTS = 40  # of an effect's curve
+MOSTLY_TOGETHER = 0.2  # a feature whose own effect is below this share of what it does with another acts only with it
 STRAIGHT = 0.95  # correlation of an effect with its feature from which on it is told as rising or falling
 
 
@@ -100,25 +101,25 @@ def _pairs(fit: LearnerFit, own: Indices) -> tuple[Indices, Floats]:
 def effects_of_selected(mirror: NeuralGaussianMirror) -> dict[str, Effect]:
     """Effects of the selected features by name."""
     names = mirror._names()
-    partners: dict[str, list[str]] = {}
-    for one, two, _ in mirror.interactions_:
-        partners.setdefault(one, []).append(two)
-        partners.setdefault(two, []).append(one)
+    partners: dict[str, dict[str, float]] = {}
+    for one, two, strength in mirror.interactions_:
+        partners.setdefault(str(one), {})[str(two)] = float(strength)
+        partners.setdefault(str(two), {})[str(one)] = float(strength)
     found = {}
     for column in np.flatnonzero(mirror.support_):
-        curves = mirror._curves.get(int(mirror._leaders[column]))
+        curves = mirror._curves.get(str(mirror._leaders[column]))
         if curves is not None:
-            found[names[column]] = _effect(curves, partners.get(names[column], []))
+            found[names[column]] = _effect(curves, partners.get(names[mirror._leaders[column]], {}))
     return found
 
 
-def _effect(curves: dict[str, Any], partners: list[str]) -> Effect:
+def _effect(curves: dict[str, Any], partners: dict[str, float]) -> Effect:
     """The mean and the range over draws, and a word for the shape."""
     x, every = np.asarray(curves["x"]), np.atleast_2d(np.asarray(curves["y"]))
     y = every.mean(axis=0)
     size = float(y.std())
     slope = float(np.corrcoef(x, y)[0, 1]) if size > 0 and x.std() > 0 else 0.0
     shape = "curved" if abs(slope) < STRAIGHT else "rises" if slope > 0 else "falls"
-    if size == 0 or (partners and size < 1e-3 * max(1e-12, float(np.abs(y).max()))):
+    if size == 0 or size < MOSTLY_TOGETHER * max(partners.values(), default=0.0):
         shape = "only with others"
-    return Effect(x, y, every.min(axis=0), every.max(axis=0), shape, size, partners)
+    return Effect(x, y, every.min(axis=0), every.max(axis=0), shape, size, list(partners))

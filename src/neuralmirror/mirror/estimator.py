@@ -350,17 +350,18 @@ class NeuralGaussianMirror(ControlledSelector):
         names, first = self._names(), place[np.searchsorted(self._feature, np.arange(self._feature[-1] + 1))]
         lead = self._leaders[first]  # the column that stands for each feature of the learner
         unit = self._y_spread if self.target_transform_ == "standard" else 1.0
-        self._curves: dict[int, dict[str, Any]] = {}
+        self._curves: dict[str, dict[str, Any]] = {}  # by column, as text: so they come back from a file
         for draw in draws:
             for feature, x, y in zip(draw.curve_features, draw.curve_x, draw.curve_y, strict=True):
                 column = int(lead[feature])
                 values = self._means[column] + self._sd[column] * x
-                kept = self._curves.setdefault(column, {"x": values.tolist(), "y": []})
+                kept = self._curves.setdefault(str(column), {"x": values.tolist(), "y": []})
                 kept["y"].append((unit * y).tolist())
         totals: dict[tuple[str, str], float] = {}
         for draw in draws:
             for (a, b), strength in zip(draw.pairs, draw.pair_strengths, strict=True):
-                pair = names[lead[a]], names[lead[b]]
+                one, two = sorted((lead[a], lead[b]))
+                pair = names[one], names[two]
                 totals[pair] = totals.get(pair, 0.0) + unit * float(strength) / len(draws)
         self.interactions_ = sorted(((a, b, size) for (a, b), size in totals.items()), key=lambda row: -row[2])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,11 @@ OPTIONS = {  # words of a cleaning step: how to decide otherwise
     "no value of": "rows without the target cannot be used",
     "not in ": "--keep-matching",
 }
-SAME = 0.99999  # a feature that correlates above this with the target is a copy of it
 
 
 def decisions(data: Dataset, cleaned: Cleaned, task: str = "auto") -> list[str]:
     """One line for the target, one for each step of cleaning, and one for each decision of the readers."""
-    quiet = [str(one) for one in getattr(cleaned, "decisions", ()) if not getattr(one, "warns", False)]
+    quiet = [str(one) for one in cleaned.decisions if not one.warns]
     return [target_line(data, task), *map(_with_option, cleaned.steps), *quiet]
 
 
@@ -52,27 +50,9 @@ def target_line(data: Dataset, task: str = "auto") -> str:
     return f"target {data.target}: {len(levels)} classes, {few}{more}, so the task is classification{other}"
 
 
-def cautions(data: Dataset, cleaned: Cleaned) -> list[str]:
+def cautions(cleaned: Cleaned) -> list[str]:
     """What may cost or falsely win a feature, such as a column that repeats the target."""
-    told = getattr(cleaned, "decisions", None)
-    if told is not None:
-        return [str(one) for one in told if getattr(one, "warns", False)]
-    return [
-        f"feature {name!r} is the target {data.target!r} itself, or a multiple of it; if it was not known before the "
-        f"target, leave it out with --drop {name}"
-        for name in _copies_of_target(cleaned)
-    ]
-
-
-def _copies_of_target(cleaned: Cleaned) -> Iterable[str]:
-    y: Any = np.asarray(cleaned.y)
-    codes = y.astype(float) if y.dtype.kind in "fiub" else np.unique(y, return_inverse=True)[1].astype(float)
-    if y.dtype.kind not in "fiub" and len(np.unique(y)) > 2:
-        return []
-    centred, x = codes - codes.mean(), cleaned.x - cleaned.x.mean(axis=0)
-    sizes = np.linalg.norm(x, axis=0) * np.linalg.norm(centred)
-    related = np.abs(centred @ x) / np.where(sizes > 0, sizes, 1)
-    return dict.fromkeys(cleaned.groups[j] for j in np.flatnonzero(related > SAME))
+    return [str(one) for one in cleaned.decisions if one.warns]
 
 
 def check_target(y: Any, task: str) -> str:

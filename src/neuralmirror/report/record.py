@@ -19,7 +19,7 @@ from neuralmirror.io.loading import Dataset, Source
 from neuralmirror.io.tables import Dropped
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 from neuralmirror.report.request import SCHEMA, Request
-from neuralmirror.report.tables import feature_rows, plain, selected_features, weak_tail
+from neuralmirror.report.tables import feature_rows, interactions, plain, selected_features, weak_ones
 
 PACKAGES = ("neuralmirror", "torch", "scikit-learn", "numpy")
 ASIDE = ("progress", "checkpoint", "feature_groups", "covariates", "n_jobs")  # parameters that are no settings
@@ -46,11 +46,12 @@ def describe(
         "cleaning": {
             "rules": asdict(request.rules),
             "steps": list(cleaned.steps),
+            "decisions": [asdict(one) for one in cleaned.decisions],
             "dropped": [summary(d) for d in cleaned.dropped],
             "dropped_samples": [summary(d) for d in cleaned.dropped_samples],
         },
         "result": result,
-        "warnings": list(dict.fromkeys([*messages, *weak_tail(result["features"])])),
+        "warnings": list(dict.fromkeys([*messages, *weak_ones(result["features"])])),
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
@@ -81,9 +82,10 @@ def _result(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> dict[str, Any]:
         "estimated_fdp": mirror.estimated_fdp_,
         "explanation": explanation(mirror, rows),
         "n_mirrors": mirror._n_mirrors,
-        "target_transform": getattr(mirror, "target_transform_", None),
-        "part_weights": plain(getattr(mirror, "part_weights_", None)),
-        "explained": plain(getattr(mirror, "explained_", None)),
+        "target_transform": mirror.target_transform_,
+        "interactions": interactions(cleaned, mirror),
+        "part_weights": plain(mirror.part_weights_),
+        "explained": plain(mirror.explained_),
     }
 
 
@@ -92,8 +94,8 @@ def explanation(mirror: NeuralGaussianMirror, rows: list[int]) -> str:
     found = int(mirror.support_[rows].sum())
     if not found:
         return mirror.explain()
-    threshold = f"threshold {mirror.threshold_:.4g}, estimated FDP {mirror.estimated_fdp_:.3f}"
-    return f"{found} of {len(rows)} features selected at fdr={mirror.fdr:g} ({threshold})."
+    estimate = f"an estimated {mirror.estimated_fdp_:.1%} of them false"
+    return f"{found} of {len(rows)} features selected at fdr={mirror.fdr:g}, {estimate}."
 
 
 def summary(dropped: Dropped) -> dict[str, Any]:

@@ -9,18 +9,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from neuralmirror._internal.output import unescaped
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
+from neuralmirror.report import shapes
+from neuralmirror.report.verdicts import decided, guarantee, verdicts
 
 NEEDED = ("run.json", "selection.csv", "dropped.csv", "model.safetensors")
 LISTED = 400  # names of dropped features that the page lists for each reason
 PLAIN = ("feature", "mirror_statistic", "scale", "selected", "q_value", "selection_frequency", "missing_share")
 NUMBERS = ("mirror_statistic", "scale", "q_value", "selection_frequency", "missing_share")
-PREDICTS = 0.05  # share of the held-out loss that chance rarely explains
-SIGN_ALARM = 0.01  # p-value of the sign balance below which the page warns
 
 
 def render(folder: Path) -> str:
@@ -38,8 +37,14 @@ def render(folder: Path) -> str:
         run=run,
         rows=rows,
         chosen=[row for row in rows if row["selected"] == "true"],
-        payload=_embedded(payload(run, rows, mirror)),
+        payload=_embedded(payload(rows, mirror)),
         notes=verdicts(run),
+        conditions=guarantee(run),
+        decided=decided(run),
+        found=shapes.found_rows(run),
+        pairs=shapes.pair_bars(run),
+        shares=shapes.share_bars(run),
+        unit=shapes.unit(run),
         mirrors=mirror._n_mirrors,
         dropped=_dropped(folder / "dropped.csv"),
         style=_template("report.css"),
@@ -71,6 +76,8 @@ def _environment() -> Environment:
     )
     environment.filters["count"] = lambda number: f"{number:,}".replace(",", "\u202f")
     environment.filters["pretty"] = pretty
+    environment.filters["short"] = lambda number: f"{number:.3g}"
+    environment.filters["percent"] = lambda share: f"{max(share, 0.0):.0%}"
     return environment
 
 
@@ -87,7 +94,7 @@ def pretty(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def payload(run: dict[str, Any], rows: list[dict[str, str]], mirror: NeuralGaussianMirror) -> dict[str, Any]:
+def payload(rows: list[dict[str, str]], mirror: NeuralGaussianMirror) -> dict[str, Any]:
     """What the page's script needs: every draw of every feature's statistic, in full precision, and the table."""
     labels = mirror.feature_groups if mirror.feature_groups is not None else mirror.feature_names_in_
     place = {str(label): j for j, label in reversed(list(enumerate(labels)))}
@@ -97,10 +104,9 @@ def payload(run: dict[str, Any], rows: list[dict[str, str]], mirror: NeuralGauss
         "offset": mirror.offset,
         "mirrors": mirror._n_mirrors,
         "draws": mirror._draws[:, order].tolist(),
+        "q": mirror.q_values_[order].tolist(),  # a feature is selected at every level from its q on
         "columns": shown,
         "rows": [[_cell(key, row[key]) for key in shown] for row in rows],
-        "curves": [[float(f"{loss:.5g}") for loss in curve] for curve in np.atleast_2d(mirror.loss_curves_)],
-        "task": run["data"]["task"],
     }
 
 
@@ -123,54 +129,6 @@ def _cell(key: str, text: str) -> str | float | bool:
     if key == "selected":
         return text == "true"
     return float(text) if key in NUMBERS or (key == "position" and text.isdigit()) else text
-
-
-def verdicts(run: dict[str, Any]) -> list[dict[str, str]]:
-    """The diagnostics in words, each with a verdict: "good", "caution" or "plain"."""
-    trust = run["diagnostics"]
-    found = [_sign_verdict(trust["sign_balance"])]
-    if "held_out" in trust:
-        found.insert(0, _prediction_verdict(trust["held_out"]))
-    if trust.get("belief") is not None:
-        found.append(_belief_verdict(trust["belief"]))
-    return found + [{"verdict": "caution", "title": "Said while fitting", "text": text} for text in run["warnings"]]
-
-
-def _prediction_verdict(held: dict[str, float]) -> dict[str, str]:
-    share = held["explained"]
-    numbers = f"Held-out loss {held['loss']:.3g} against {held['mean_only']:.3g} for a model that knows only the mean"
-    tail = f" ({held['rows']:.0f} rows that the network never saw)."
-    if share > PREDICTS:
-        return {
-            "verdict": "good",
-            "title": f"The network explains {share:.0%} of the held-out loss",
-            "text": numbers + tail,
-        }
-    return {
-        "verdict": "caution",
-        "title": "The network predicts next to nothing",
-        "text": numbers + tail + " What it follows may be noise: read any selection with great care.",
-    }
-
-
-def _belief_verdict(belief: float) -> dict[str, str]:
-    """How much of the perceptrons the engine used beside the sparse part."""
-    text = "This share of what the perceptrons add to the sparse part held up on rows they had not seen, and was used."
-    return {"verdict": "plain", "title": f"{belief:.0%} of the perceptrons is believed", "text": text}
-
-
-def _sign_verdict(balance: dict[str, float]) -> dict[str, str]:
-    won, lost = int(balance["won"]), int(balance["lost"])
-    share = won / max(won + lost, 1)
-    text = f"Of the features left out, {won} beat their noise and {lost} lost: {share:.0%} won, "
-    text += f"where {balance['expected']:.0%} is expected if none of them matters (p = {balance['p_value']:.2g})."
-    if balance["p_value"] >= SIGN_ALARM:
-        return {"verdict": "good", "title": "The signs of the others balance", "text": text}
-    return {
-        "verdict": "caution",
-        "title": "More wins than chance among the others",
-        "text": text + " Either weak true features are among them, or signal leaks onto correlated ones.",
-    }
 
 
 def _records(path: Path) -> list[dict[str, str]]:

@@ -21,7 +21,6 @@ class Request:
     source: Source
     rules: Rules = field(default_factory=Rules)
     parameters: dict[str, Any] = field(default_factory=dict)  # of NeuralGaussianMirror
-    check: bool = True  # train a second network to see whether it predicts anything
     calibrate: int = 0  # responses to simulate for each kind of calibration; none for 0
     command: str = ""  # as it was typed
     escape_formulas: bool = False  # keep spreadsheets from taking names for formulas

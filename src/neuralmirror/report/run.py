@@ -19,7 +19,7 @@ from neuralmirror.io.cleaning import Cleaned, clean
 from neuralmirror.io.loading import Dataset, load
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 from neuralmirror.report.decisions import cautions, check_target, decisions
-from neuralmirror.report.diagnostics import held_out, sign_balance
+from neuralmirror.report.diagnostics import diagnose
 from neuralmirror.report.pieces import completed_pieces, count_pieces
 from neuralmirror.report.record import describe
 from neuralmirror.report.rendering import render
@@ -29,7 +29,7 @@ from neuralmirror.report.tables import feature_rows, write_tables
 __all__ = ["FILES", "Request", "fit", "read", "select"]
 
 FILES = ("selection.csv", "dropped.csv", "run.json", "model.safetensors", "report.html")
-FEWEST_MEMBERS = 5  # of a class, for a check on rows held out
+SEVERAL_DRAWS, FEW_SAMPLES, FEW_COLUMNS = 5, 2000, 200
 FEATURE_BYTES = 2000  # that one feature takes on disk, in all files together
 
 Tell = Callable[[str], None]
@@ -54,13 +54,14 @@ def select(
     clock = Clock()
     data, cleaned = read(request, clock)
     check_writable(out, (1 << 20) + FEATURE_BYTES * len(cleaned.names))
-    decided, careful = decisions(data, cleaned, request.parameters.get("task", "auto")), cautions(data, cleaned)
+    decided, careful = decisions(data, cleaned, request.parameters.get("task", "auto")), cautions(cleaned)
     for line in (*decided, *(f"Caution: {text}" for text in careful)):
         tell(line)
     with completed_pieces(out, run_fingerprint(request, cleaned)) as pieces:
         if count_pieces(pieces):
             tell(f"taking up {count_pieces(pieces)} completed pieces of a run that was cut off")
-        mirror = NeuralGaussianMirror(**request.parameters, progress=progress, checkpoint=pieces)
+        parameters = {**request.parameters, "n_repeats": n_repeats(request.parameters, cleaned)}
+        mirror = NeuralGaussianMirror(**parameters, progress=progress, checkpoint=pieces)
         found = fitted(mirror, request, cleaned, clock, progress)
         messages = [*careful, *found.pop("messages")]
         record = describe(request, data, cleaned, mirror, decided, messages) | found | {"seconds": clock.seconds}
@@ -81,6 +82,15 @@ def read(request: Request, clock: Clock | None = None) -> tuple[Dataset, Cleaned
         return data, clean(data, request.rules)
 
 
+def n_repeats(parameters: dict[str, Any], cleaned: Cleaned) -> int:
+    """The draws asked for; else several where they take moments, to show how stable each feature is."""
+    if parameters.get("n_repeats") is not None:
+        return int(parameters["n_repeats"])
+    n, p = cleaned.x.shape
+    quick = n <= FEW_SAMPLES and p <= FEW_COLUMNS and parameters.get("scheme") != "individual"
+    return SEVERAL_DRAWS if quick else 1
+
+
 def run_fingerprint(request: Request, cleaned: Cleaned) -> str:
     """A name for this work: data and parameters. The level and the threads may change between two attempts."""
     parameters = {k: v for k, v in request.parameters.items() if k not in ("fdr", "offset", "n_jobs")}
@@ -96,7 +106,7 @@ def fitted(
         with clock("fitting"):
             fit(mirror, cleaned)
         with clock("checking"):
-            trust = diagnose(mirror, cleaned, request.check)
+            trust = diagnose(mirror, feature_rows(cleaned), cleaned.groups)
         messages = [str(w.message) for w in caught]
         with clock("calibrating"):
             achieved = calibrated(request, cleaned, progress)
@@ -112,39 +122,25 @@ def fit(mirror: NeuralGaussianMirror, cleaned: Cleaned) -> None:
         mirror.feature_groups = [*cleaned.groups, *(f"covariate {name}" for name in cleaned.covariate_names)]
     mirror.fit(np.hstack([cleaned.x, cleaned.covariates]), cleaned.y)
     mirror.checkpoint = mirror.n_jobs = mirror.progress = None  # none of them belongs to the result
-    mirror.feature_names_in_ = np.array([*cleaned.names, *cleaned.covariate_names], dtype=object)
+    name_columns(mirror, [*cleaned.names, *cleaned.covariate_names])
 
 
-def diagnose(mirror: NeuralGaussianMirror, cleaned: Cleaned, check: bool) -> dict[str, Any]:
-    """Sign balance over features, and the held-out loss where asked for."""
-    rows = feature_rows(cleaned)
-    balance = sign_balance(mirror.mirror_statistics_[rows], mirror.support_[rows], mirror._n_mirrors)
-    trust: dict[str, Any] = {"sign_balance": balance.as_record()}
-    if hasattr(mirror, "beliefs_"):
-        trust["belief"] = float(np.mean(mirror.beliefs_))
-    fewest = min(np.unique(cleaned.y, return_counts=True)[1])
-    if check and mirror.task_ == "classification" and fewest < FEWEST_MEMBERS:
-        warnings.warn(f"the check on rows held out was left out: a class has only {fewest} members", stacklevel=2)
-    elif check:
-        trust |= checked(mirror, cleaned)
-    return trust
-
-
-def checked(mirror: NeuralGaussianMirror, cleaned: Cleaned) -> dict[str, Any]:
-    """The loss on rows held out. A check that fails is said, and never costs the result it was to check."""
-    try:
-        return {"held_out": held_out(mirror, np.hstack([cleaned.x, cleaned.covariates]), cleaned.y).as_record()}
-    except (ValueError, RuntimeError) as reason:
-        why = " ".join(str(reason).split())
-        warnings.warn(f"the check on rows held out could not be made ({why})", stacklevel=2)
-        return {}
+def name_columns(mirror: NeuralGaussianMirror, names: list[str]) -> None:
+    """Names in place of the positions by which a fit on bare numbers calls its columns."""
+    mirror.feature_names_in_ = np.array(names, dtype=object)
+    mirror.interactions_ = [(names[int(a)], names[int(b)], size) for a, b, size in mirror.interactions_]
+    close = [names[int(j)] for j in mirror.indistinguishable_features_]
+    mirror.indistinguishable_features_ = np.array(close, dtype=object)
+    mirror.constant_features_ = np.array([names[int(j)] for j in mirror.constant_features_], dtype=object)
+    mirror.duplicate_features_ = {names[int(a)]: names[int(b)] for a, b in mirror.duplicate_features_.items()}
 
 
 def calibrated(request: Request, cleaned: Cleaned, progress: bool | None = False) -> dict[str, Any]:
     """What the same settings achieve on responses simulated from these features, where that was asked for."""
     if not request.calibrate:
         return {}
-    selector = NeuralGaussianMirror(**{**request.parameters, "task": "auto"}, progress=False)
+    draws = n_repeats(request.parameters, cleaned)
+    selector = NeuralGaussianMirror(**{**request.parameters, "task": "auto", "n_repeats": draws}, progress=False)
     with shown("Calibrating on simulated responses", 1, progress):
         lines = calibrate(cleaned.x, selector, n_replicates=request.calibrate).lines
     numbers = ("level", "fdr", "fdr_error", "power", "power_error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from neuralmirror._internal.output import escaped, write_csv
 from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.tables import Dropped
+from neuralmirror.mirror.effects import Effect
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 
 COLUMNS = [
@@ -23,7 +25,8 @@ COLUMNS = [
     "missing_share",
     "represents",
 ]
-GAP = 30  # from one selected feature to the next, a drop of M by this factor is pointed out
+WEAK = 0.01  # of the median statistic of the selected features: below it, evidence is pointed out as weak
+BY_LEVEL = "differs by level"  # the shape of a category's effect
 DROPPED = ["feature", "reason", "represented_by"]
 
 
@@ -75,8 +78,7 @@ def _row(
     name = cleaned.groups[j]
     members = [k for k, group in enumerate(cleaned.groups) if group == name] if name != cleaned.names[j] else [j]
     notes = cleaned.notes.get(name, {})
-    scales = getattr(mirror, "scales_", np.zeros(mirror.n_features_in_))
-    numbers = (mirror.mirror_statistics_[j], scales[members].mean())
+    numbers = (mirror.mirror_statistics_[j], mirror.scales_[members].mean())
     shares = (mirror.q_values_[j], mirror.selection_frequencies_[j], cleaned.missing_share.get(name, 0.0))
     return [
         name,
@@ -90,43 +92,50 @@ def _row(
 
 def selected_features(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:
     """The selected features as data, the strongest first."""
-    effects = effects_by_feature(mirror)
+    effects = mirror.effects()
+    feature, columns = dict(zip(cleaned.names, cleaned.groups, strict=True)), Counter(cleaned.groups)
+    chosen = [j for j in ranked(cleaned, mirror) if mirror.support_[j]]
+    usual = float(np.median(mirror.mirror_statistics_[chosen])) if chosen else 0.0
     return [
         {
             "feature": cleaned.groups[j],
             "statistic": float(mirror.mirror_statistics_[j]),
             "q_value": float(mirror.q_values_[j]),
             "selection_frequency": float(mirror.selection_frequencies_[j]),
-            "effect": effects.get(cleaned.groups[j], effects.get(cleaned.names[j])),
+            "weak": bool(mirror.mirror_statistics_[j] < WEAK * usual),
+            "effect": _effect(effects.get(cleaned.names[j]), feature, columns[cleaned.groups[j]]),
         }
-        for j in ranked(cleaned, mirror)
-        if mirror.support_[j]
+        for j in chosen
     ]
 
 
-def weak_tail(features: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence where the evidence for the last selected features is a small fraction of that for the others."""
-    sizes = [one["statistic"] for one in features]
-    for place in range(1, len(sizes)):
-        if 0 < sizes[place] * GAP < sizes[place - 1]:
-            names = ", ".join(str(one["feature"]) for one in features[place:][:5])
-            return [
-                f"from {names} on, the evidence is {sizes[place - 1] / sizes[place]:.0f} times weaker than for the "
-                "features before: the level allows some false ones, and they are most likely there"
-            ]
-    return []
+def _effect(effect: Effect | None, feature: Mapping[str, str], columns: int) -> dict[str, Any] | None:
+    """An effect as data, with features and not columns as partners; nothing where the fit does not tell."""
+    if effect is None:
+        return None
+    partners = list(dict.fromkeys(feature.get(name, name) for name in effect.partners))
+    if columns > 1:  # a curve along the first of its levels is not the effect of a category
+        return {"x": [], "y": [], "low": [], "high": [], "shape": BY_LEVEL, "size": None, "partners": partners}
+    curves = {name: [float(f"{v:.6g}") for v in getattr(effect, name)] for name in ("x", "y", "low", "high")}
+    return {**curves, "shape": effect.shape, "size": effect.size, "partners": partners}
 
 
-def effects_by_feature(mirror: Any) -> dict[str, Any]:
-    """Sign and size of each feature's effect, where the fitted selector tells them."""
-    ask = getattr(mirror, "effects", None)
-    found: Any = ask() if callable(ask) else {}
-    if hasattr(found, "to_dict"):
-        found = found.to_dict("records")
-    if isinstance(found, Mapping):
-        return {str(name): plain(value) for name, value in found.items()}
-    rows = [dict(row) for row in found]
-    return {str(row.pop("feature")): plain(row) for row in rows if "feature" in row}
+def interactions(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:
+    """Pairs of features that act together, the strongest first, with the size of what they do in units of y."""
+    feature = dict(zip(cleaned.names, cleaned.groups, strict=True))
+    return [{"features": [feature[a], feature[b]], "strength": float(size)} for a, b, size in mirror.interactions_]
+
+
+def weak_ones(features: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence on selected features whose evidence is a small fraction of that for the others."""
+    weak = [str(one["feature"]) for one in features if one["weak"]]
+    if not weak:
+        return []
+    names = ", ".join(weak[:5]) + (f" and {len(weak) - 5} more" if len(weak) > 5 else "")
+    return [
+        f"weak evidence beside the others for {names}: less than {WEAK:.0%} of the usual statistic of the selected "
+        "features. The level allows some false ones, and they are most likely here"
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -4,6 +4,8 @@
   const $ = (id) => document.getElementById(id);
   const names = data.rows.map((row) => row[0]);
   const p = names.length;
+  const THEME = "neuralmirror-theme";
+  const kept = (use) => { try { use(localStorage); } catch { /* a browser may refuse storage to a file */ } };
   const K = data.mirrors;
 
   // ---- the selection, as in neuralmirror.selection ----
@@ -28,47 +30,27 @@
     return k < 0 ? Infinity : sizes[k];
   };
 
-  // selection.select_by_inclusion: set the least-included features aside while their rates add up to at most fdr.
-  const byInclusion = (masks, fdr) => {
-    const rates = new Array(p).fill(0);
-    for (const mask of masks) {
-      const size = Math.max(mask.reduce((sum, on) => sum + on, 0), 1);
-      mask.forEach((on, j) => { rates[j] += on / size; });
-    }
-    for (let j = 0; j < p; j++) rates[j] /= masks.length;
-    const counts = new Map();
-    rates.forEach((rate) => counts.set(rate, (counts.get(rate) || 0) + 1));
-    const total = rates.reduce((sum, rate) => sum + rate, 0);
-    let reached = 0, aside = 0;
-    for (const rate of [...counts.keys()].sort((a, b) => a - b)) {
-      reached += rate * counts.get(rate);
-      if (reached <= fdr * total + 1e-12) aside = Math.max(aside, rate);
-    }
-    return rates.map((rate) => rate > aside);
-  };
-
   const median = (values) => {
     const v = [...values].sort((a, b) => a - b), h = v.length >> 1;
     return v.length % 2 ? v[h] : v[h - 1] === v[h] ? v[h] : (v[h - 1] + v[h]) / 2;
   };
 
+  // A set has one estimate, whatever level it was asked for by: the smallest level at which it is selected.
   const reselect = (fdr) => {
-    const taus = curves.map((curve) => threshold(curve, fdr));
-    const masks = data.draws.map((m, d) => m.map((v) => (v >= taus[d] ? 1 : 0)));
-    const selected = masks.length === 1 ? masks[0].map(Boolean) : byInclusion(masks, fdr);
-    const estimates = curves.map((c, d) => (isFinite(taus[d]) ? c.fdp[c.sizes.indexOf(taus[d])] : 0));
-    return { fdr, taus, tau: median(taus), selected, fdp: estimates.reduce((a, b) => a + b, 0) / estimates.length };
+    const selected = data.q.map((q) => q <= fdr);
+    const fdp = data.q.reduce((most, q, j) => (selected[j] ? Math.max(most, q) : most), 0);
+    return { fdr, tau: median(curves.map((curve) => threshold(curve, fdr))), selected, fdp };
   };
 
   const statistics = names.map((_, j) => median(data.draws.map((m) => m[j])));
-  // The level at which a first draw selects something, for the sentence on why nothing was selected.
-  const nearest = Math.min(1, ...curves.map((c) => c.fdp.reduce((a, b) => Math.min(a, b), 1)));
+  // The level at which something is selected, for the sentence on why nothing was.
+  const nearest = data.q.reduce((a, b) => Math.min(a, b), 1);
 
   let state = reselect(data.fdr);
 
   // ---- words ----
 
-  const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  const plural = (n, word, words = `${word}s`) => `${n} ${n === 1 ? word : words}`;
   const short = (v, digits = 4) => {
     if (!isFinite(v)) return "∞";
     const size = Math.abs(v);
@@ -78,12 +60,12 @@
   const explain = () => {
     const found = state.selected.filter(Boolean).length;
     const level = short(state.fdr, 3);
-    if (found) return `At a false discovery rate of ${level}, ${found === 1 ? "1 feature was" : `${found} features were`} selected, of which an estimated ${(100 * state.fdp).toFixed(1)}% are false.`;
+    if (found) return `At a false discovery rate of ${level}, ${found === 1 ? "1 feature was" : `${found} features were`} selected; an estimated ${(100 * state.fdp).toFixed(1)}% of them are false.`;
     let text = `No feature was selected at ${level}.`;
     if (data.offset) {
       const needed = Math.ceil(data.offset / (state.fdr * K) - 1e-9);
       const won = statistics.filter((v) => v > 0).length;
-      text += ` With ${plural(K, "mirror")} per feature at least ${plural(needed, "feature")} must stand out together; ${won} beat their noise, not clearly enough or too few.`;
+      text += ` With ${plural(K, "copy", "copies")} per feature at least ${plural(needed, "feature")} must stand out together; ${won} beat their copies, not clearly enough or too few.`;
     }
     return text + (nearest < 1
       ? ` The nearest level at which something would be selected is ${short(nearest, 3)}.`
@@ -160,9 +142,9 @@
       };
       const who = bar.who.slice(0, 6).join(", ") + (bar.who.length > 6 ? " …" : "");
       const low = middle, roomUp = middle - top, roomDown = height - bottom - middle;
-      column(bar.up, low, 1, roomUp, bar.chosen === bar.up ? "won" : "mute", `${plural(bar.up, "feature")} beat their noise${bar.chosen ? `; selected: ${who}` : ""}`);
+      column(bar.up, low, 1, roomUp, bar.chosen === bar.up ? "won" : "mute", `${plural(bar.up, "feature")} beat their copies${bar.chosen ? `; selected: ${who}` : ""}`);
       if (bar.chosen && bar.chosen < bar.up) column(bar.chosen, low, 1, roomUp, "won", `${bar.chosen} selected: ${who}`);
-      column(bar.down, low, -1, roomDown, bar.beyond ? "lost" : "mute", `noise won for ${plural(bar.down, "feature")}`);
+      column(bar.down, low, -1, roomDown, bar.beyond ? "lost" : "mute", `a copy won for ${plural(bar.down, "feature")}`);
     });
     node(svg, "line", { x1: left, x2: width - right, y1: middle, y2: middle, class: "zero" });
     axis(svg, x, width, height - bottom, "|M|, square-root scale");
@@ -200,31 +182,7 @@
     node(svg, "line", { x1: left, x2: width - right, y1: y(state.fdr), y2: y(state.fdr), class: "level" });
     node(svg, "text", { x: width - right, y: y(state.fdr) - 6, "text-anchor": "end", class: "strong" }, `level ${short(state.fdr, 3)}`);
     axis(svg, x, width, height - bottom, "threshold t");
-    if (isFinite(state.tau)) {
-      tauLine(svg, x(state.tau), top, height - bottom, width);
-      node(svg, "circle", { cx: x(state.tau), cy: y(state.fdp), r: 5, class: "dot" });
-    }
-  };
-
-  const drawTraining = () => {
-    const { svg, width, height } = canvas("training", 260, "Training loss");
-    const left = 48, right = 12, top = 14, bottom = 38, all = data.curves.flat().filter(isFinite);
-    if (!all.length) return;
-    // A log scale shows the late training too, which a linear one flattens.
-    const logs = all.every((v) => v > 0), fold = logs ? Math.log10 : (v) => v;
-    const high = fold(highest(all, -Infinity)), low = fold(lowest(all, Infinity)), n = data.curves[0].length;
-    const x = (i) => left + (i / Math.max(1, n - 1)) * (width - left - right);
-    const y = (v) => top + (1 - (fold(v) - low) / (high - low || 1)) * (height - top - bottom);
-    const marks = [0, 1, 2, 3, 4].map((i) => { const v = low + (i / 4) * (high - low); return logs ? 10 ** v : v; });
-    for (const v of marks) {
-      node(svg, "line", { x1: left, x2: width - right, y1: y(v), y2: y(v), class: "axis" });
-      node(svg, "text", { x: left - 8, y: y(v) + 4, "text-anchor": "end" }, short(v, 2));
-    }
-    for (const curve of data.curves) {
-      node(svg, "path", { d: curve.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`).join(""), class: data.curves.length > 1 ? "curve many" : "curve" });
-    }
-    for (const share of [0, 0.5, 1]) node(svg, "text", { x: x(share * (n - 1)), y: height - bottom + 16, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" }, `${100 * share}%`);
-    node(svg, "text", { x: width - right, y: height - bottom + 31, "text-anchor": "end" }, `of the training steps${logs ? "; log scale" : ""}`);
+    if (isFinite(state.tau)) tauLine(svg, x(state.tau), top, height - bottom, width);
   };
 
   const places = (() => {
@@ -279,7 +237,7 @@
 
   // ---- the table ----
 
-  const TITLES = { feature: "feature", mirror_statistic: "M", scale: "scale c", selected: "selected", q_value: "q-value", selection_frequency: "frequency", missing_share: "missing" };
+  const TITLES = { feature: "feature", mirror_statistic: "M", scale: "spread", selected: "selected", q_value: "q-value", selection_frequency: "frequency", missing_share: "missing" };
   const PAGE = 100;
   const chosenColumn = data.columns.indexOf("selected");
   const view = { column: -1, up: true, shown: PAGE };
@@ -345,7 +303,7 @@
 
   // ---- all together ----
 
-  const drawPlots = () => { drawMirror(); drawFdp(); drawTraining(); drawManhattan(); };
+  const drawPlots = () => { drawMirror(); drawFdp(); drawManhattan(); };
   const drawWords = () => {
     const found = names.filter((_, j) => state.selected[j]);
     $("found").textContent = $("state-found").textContent = found.length;
@@ -354,12 +312,16 @@
     $("sentence").textContent = explain();
     $("level-word").textContent = short(state.fdr, 3);
     document.querySelector(".control > label").dataset.level = short(state.fdr, 3);
+    document.querySelectorAll("#found-table tbody tr").forEach((row) => row.classList.toggle("off", +row.dataset.q > state.fdr));
     const chips = found.slice(0, 60).map((name) => Object.assign(document.createElement("li"), { textContent: name }));
     if (found.length > 60) chips.push(Object.assign(document.createElement("li"), { textContent: `and ${found.length - 60} more`, className: "rest" }));
     $("chips").replaceChildren(...chips);
   };
   const setLevel = (fdr) => {
-    if (!(fdr > 0 && fdr < 1)) return;
+    const valid = fdr > 0 && fdr < 1;
+    $("level-number").setAttribute("aria-invalid", String(!valid));
+    $("level-error").textContent = valid ? "" : `A level lies between 0 and 1; still shown: ${short(state.fdr, 3)}.`;
+    if (!valid) return;
     state = reselect(fdr);
     if (+$("level").value !== fdr) $("level").value = fdr;
     if (+$("level-number").value !== fdr) $("level-number").value = fdr;
@@ -369,7 +331,7 @@
   };
 
   $("level").addEventListener("input", (event) => setLevel(+event.target.value));
-  $("level-number").addEventListener("input", (event) => setLevel(+event.target.value));
+  $("level-number").addEventListener("input", (event) => setLevel(event.target.value === "" ? NaN : +event.target.value));
   $("reset").addEventListener("click", () => setLevel(data.fdr));
   for (const id of ["filter", "only"]) $(id).addEventListener("input", () => { view.shown = PAGE; drawTable(); });
   $("more").addEventListener("click", () => { view.shown += 5 * PAGE; drawTable(); });
@@ -387,6 +349,7 @@
   $("theme").addEventListener("click", () => {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches, now = document.documentElement.dataset.theme || (dark ? "dark" : "light");
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
+    kept((storage) => storage.setItem(THEME, document.documentElement.dataset.theme));
   });
   document.addEventListener("pointermove", (event) => {
     const text = event.target.dataset?.tip, tip = $("tip");
@@ -402,6 +365,7 @@
   addEventListener("beforeprint", () => { before = { ...view, only: $("only").checked }; $("only").checked = state.selected.some(Boolean); view.shown = $("only").checked ? 400 : 40; drawTable(); });
   addEventListener("afterprint", () => { if (before) { $("only").checked = before.only; view.shown = before.shown; drawTable(); } });
 
+  kept((storage) => { const theme = storage.getItem(THEME); if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme; });
   drawHead();
   drawWords();
   drawPlots();
