@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from neuralmirror._internal import checks
 
@@ -28,3 +30,17 @@ def resolve_jobs(n_jobs: int | None) -> int:
     if count == 0:
         raise ValueError("n_jobs must be a number of threads or −1 for all cores, got 0; leave it out for the default")
     return count if count > 0 else max(1, available + 1 + count)
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """PyTorch on so many threads within the block; None leaves them as they are."""
+    import torch
+
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import norm
 
+from neuralmirror._internal.device import torch_threads
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import NetworkFit, fit_network
@@ -80,13 +81,14 @@ def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int
 def residual_network(inputs: Inputs, sparse: SparseFit, engine: Engine, seed: int) -> tuple[NetworkFit, Indices]:
     """A network for what the sparse part leaves, on the features that part finds most plausible.
 
-    It sees all directions of twice as many features as the sparse part expects to be active, and ten more. Its outputs
-    are in standard deviations of the residual.
+    It sees all directions of as many features as the sparse part expects to be active, and five more. Its outputs are
+    in standard deviations of the residual.
     """
-    count = min(inputs.n_features, int(np.ceil(2 * sparse.expected_active())) + 10)
+    count = min(inputs.n_features, int(np.ceil(sparse.expected_active())) + 5)
     chosen = np.sort(np.argsort(-sparse.strengths().max(axis=1), kind="stable")[:count])
     targets = sparse.chain.residual / _size(sparse.chain.residual[: inputs.n_seen])
-    return fit_network(inputs.features(chosen), targets, 0, engine.network, seed, engine.device), chosen
+    with torch_threads(1 if engine.device == "cpu" else None):  # too small to share
+        return fit_network(inputs.features(chosen), targets, 0, engine.network, seed, engine.device), chosen
 
 
 @dataclass(frozen=True)
