@@ -13,6 +13,7 @@ PAGES = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "docs/architecture.md",
     "docs/method.md",
     "docs/comparators.md",
     "docs/deviations.md",
@@ -69,6 +70,23 @@ def test_every_equation_is_linked_to_a_function_that_exists():
     for name, target in functions:
         module = import_module(".".join(Path(target).with_suffix("").parts[2:]))  # ../src/neuralmirror/…
         assert getattr(module, name).__doc__, f"{module.__name__}.{name}"
+
+
+def test_the_map_names_folders_and_files_that_exist():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src/neuralmirror"
+    files = set(re.findall(r"`((?:\w+/)+\w*(?:\.\w+)?)`", text)) - {"tests/"}
+    assert len(files) > 15
+    for name in files:
+        assert (package / name).exists() or (ROOT / name).exists(), name
+    for folder in [path.name for path in package.iterdir() if (path / "__init__.py").exists()]:
+        assert f"`{folder}/`" in text, folder
+
+
+def test_every_decision_is_listed():
+    listed = {target for _, target in links("docs/decisions/README.md")}
+    pages = {page.name for page in (ROOT / "docs/decisions").glob("*.md")} - {"README.md"}
+    assert pages == {target for target in listed if not target.startswith("..")}
 
 
 def test_the_readmes_attributes_and_parameters_exist():
