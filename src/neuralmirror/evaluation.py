@@ -55,8 +55,13 @@ def run_one(scenario: Scenario, method: str, make: Maker, seed: int) -> Record:
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SelectionWarning)  # an empty selection is counted, not announced
-        selector.fit(sample[0], sample[1])
+        selector.fit(sample[0], _response(sample[1]))
     return record(scenario, method, seed, selector, sample, time.perf_counter() - started)
+
+
+def _response(y: NDArray[Any]) -> NDArray[Any]:
+    """Class labels as words: a column of whole numbers would be taken as numbers."""
+    return np.char.add("class ", y.astype(str)) if y.dtype.kind in "iub" else y
 
 
 def run_or_refuse(scenario: Scenario, method: str, make: Maker, seed: int) -> Record:

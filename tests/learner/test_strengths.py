@@ -8,10 +8,9 @@ from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import fit_network
 from neuralmirror.learner.sampler import sample
-from neuralmirror.learner.sparse import Response, fit_sparse
+from neuralmirror.learner.sparse import Response, fit_sparse, main_term, pair_term
 from neuralmirror.learner.stacking import Engine, Unseen, learn, shrunken_slope
 from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, orthogonal, strengths
-from neuralmirror.learner.sparse import main_term, pair_term
 
 
 def inputs(n=600, p=3, each=2, seed=0):
@@ -108,7 +107,7 @@ def test_parts_explain_what_they_add_to_those_before():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_finds_the_strengths_of_the_cpu():
-    """Scans and chains to 1e-3; networks train with products of 10 bits, so their strengths agree to 5 % of the largest."""
+    """Scans and chains to 1e-3; networks train with products of 10 bits, so theirs agree to 5 % of the largest."""
     seen = inputs(n=800, p=6)
     x = seen.directions
     y = (x[0, 0] + x[1, 1] ** 2 + x[2, 0] * x[3, 0])[:, None].astype(float)

@@ -182,109 +182,162 @@ def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-u
 
 
 @compiled
+def _put_back(option, columns, option_start, coefficients, residual):  # type: ignore[no-untyped-def]
+    """Add what an option explains to the residual again."""
+    for c in range(option_start[option], option_start[option + 1]):
+        for q in range(residual.shape[0]):
+            _add(np.float32(coefficients[c, q]), columns[c], residual[q])
+
+
+@compiled
+def _log_priors(first, last, option_kind, shares, family_of_kind, log_prior):  # type: ignore[no-untyped-def]
+    """Log prior of an option of each kind in this term; returns the prior share of the empty term."""
+    family = family_of_kind[option_kind[first]]
+    empty = 1.0 if family > 0 else 0.0
+    for kind in range(len(shares)):
+        if family_of_kind[kind] == family:
+            alike = 0
+            for option in range(first, last):
+                alike += option_kind[option] == kind
+            log_prior[kind] = math.log(shares[kind] / max(1, alike))
+            if family > 0:
+                empty -= shares[kind]
+    return max(empty, 1e-300)
+
+
+@compiled
+def _normalise(odds, here):  # type: ignore[no-untyped-def]
+    """Log weights to weights, the largest of them 1; returns their sum."""
+    highest = odds[0]
+    for place in range(1, here + 1):
+        highest = max(highest, odds[place])
+    total = 0.0
+    for place in range(here + 1):
+        odds[place] = math.exp(odds[place] - highest)
+        total += odds[place]
+    return total
+
+
+@compiled
+def _record(first, here, odds, total, option_start, means, option_sizes, sums):  # type: ignore[no-untyped-def]
+    """Add the posterior shares, sizes and coefficients of a term's options to the sums."""
+    probabilities, sizes, coefficients = sums
+    for place in range(here):
+        option, share = first + place, odds[place] / total
+        probabilities[option] += share
+        sizes[option] += share * option_sizes[place]
+        for c in range(option_start[option], option_start[option + 1]):
+            for q in range(coefficients.shape[1]):
+                coefficients[c, q] += share * means[place, c - option_start[option], q]
+
+
+@compiled
+def _pick(odds, here, total):  # type: ignore[no-untyped-def]
+    """A place drawn by weight; `here` stands for the empty term."""
+    target, place = np.random.random() * total, 0
+    reached = odds[0]
+    while place < here and reached < target:
+        place += 1
+        reached += odds[place]
+    return place
+
+
+@compiled
+def _enter(  # type: ignore[no-untyped-def]
+    option, kind, means, columns, squares, option_start, noise, spread, coefficients, residual, counts
+):
+    """Draw the coefficients of the option that was picked and take what it explains from the residual."""
+    number, total_square, n_weights = counts
+    number[kind] += 1.0
+    for c in range(option_start[option], option_start[option + 1]):
+        for q in range(residual.shape[0]):
+            variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
+            weight = means[c - option_start[option], q] + math.sqrt(variance) * np.random.standard_normal()
+            coefficients[c, q] = weight
+            total_square[kind] += weight * weight
+            n_weights[kind] += 1.0
+            _add(np.float32(-weight), columns[c], residual[q])
+
+
+@compiled
+def _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes):  # type: ignore[no-untyped-def]
+    """σ² of each output, fixed at 1 for classes, and τ² of each kind, given residuals and coefficients."""
+    _, total_square, n_weights = counts
+    if not classes:
+        for q in range(residual.shape[0]):
+            left = 0.5 * _dot(residual[q], residual[q], n_seen) + 0.05
+            noise[q] = left / np.random.gamma(0.5 * n_seen + 0.5, 1.0)
+    for kind in range(1, len(spread)):
+        size = 0.5 * (total_square[kind] + spread_guess[kind])
+        spread[kind] = size / np.random.gamma(0.5 * n_weights[kind] + 0.5, 1.0)
+
+
+@compiled
+def _widest(starts):  # type: ignore[no-untyped-def]
+    """The largest step between neighbouring starts."""
+    widest = 1
+    for place in range(len(starts) - 1):
+        widest = max(widest, starts[place + 1] - starts[place])
+    return widest
+
+
+@compiled
+def _first_shares(possible, family_of_kind):  # type: ignore[no-untyped-def]
+    """π to start with: about five terms of each kind, and the covariates always."""
+    shares = np.ones(len(family_of_kind))
+    for kind in range(1, len(shares)):
+        shares[kind] = min(0.1, 5.0 / max(1.0, possible[family_of_kind[kind]]))
+    return shares
+
+
+@compiled
 def _chain(  # type: ignore[no-untyped-def]
     columns, squares, option_start, term_start, option_kind, possible, residual, labels, classes, active,
     sweeps, burn_in, seed, n_seen, family_of_kind, spread_guess,
 ):  # fmt: skip
     np.random.seed(seed)
-    terms, options, kinds = len(term_start) - 1, len(option_kind), len(spread_guess)
     outputs, n = residual.shape
-    widest, most = 1, 1
-    for option in range(options):
-        widest = max(widest, option_start[option + 1] - option_start[option])
-    for term in range(terms):
-        most = max(most, term_start[term + 1] - term_start[term])
-    coefficients, sum_coefficients = np.zeros((len(squares), outputs)), np.zeros((len(squares), outputs))
-    sizes, probabilities = np.zeros(options), np.zeros(options)
-    fitted, rest = np.zeros((outputs, n)), np.zeros((outputs, n))
-    latent, response = np.zeros((outputs, n), dtype=np.float32), residual.copy()
-    noise, spread, shares = np.full(outputs, 0.5), spread_guess.copy(), np.full(kinds, 0.5)
-    if classes:
-        noise[:] = 1.0
-    spread[0], shares[0] = COVARIATE_VARIANCE, 1.0
-    for kind in range(1, kinds):
-        shares[kind] = min(0.1, 5.0 / max(1.0, possible[family_of_kind[kind]]))
+    most, widest = _widest(term_start), _widest(option_start)
     odds, option_sizes, means = np.zeros(most + 1), np.zeros(most), np.zeros((most, widest, outputs))
-    log_prior, counts, total_square, n_weights = np.zeros(kinds), np.zeros(kinds), np.zeros(kinds), np.zeros(kinds)
-    sum_noise = 0.0
+    coefficients, log_prior = np.zeros((len(squares), outputs)), np.zeros(len(spread_guess))
+    sums = np.zeros(len(option_kind)), np.zeros(len(option_kind)), np.zeros((len(squares), outputs))
+    counts = np.zeros(len(spread_guess)), np.zeros(len(spread_guess)), np.zeros(len(spread_guess))
+    fitted, rest, sum_noise = np.zeros((outputs, n)), np.zeros((outputs, n)), 0.0
+    response, latent = residual.copy(), np.zeros((outputs, n), dtype=np.float32)
+    noise, spread = np.full(outputs, 1.0 if classes else 0.5), spread_guess.copy()
+    spread[0], shares = COVARIATE_VARIANCE, _first_shares(possible, family_of_kind)
     for sweep in range(sweeps):
-        counts[:], total_square[:], n_weights[:] = 0.0, 0.0, 0.0
+        for count in counts:
+            count[:] = 0.0
         if classes:
             _draw_latent(residual, latent, labels, n_seen)
-        for term in range(terms):
+        for term in range(len(term_start) - 1):
             first, last = term_start[term], term_start[term + 1]
-            family = family_of_kind[option_kind[first]]
-            held = active[term]
-            if held >= 0:
-                for c in range(option_start[held], option_start[held + 1]):
-                    for q in range(outputs):
-                        _add(np.float32(coefficients[c, q]), columns[c], residual[q])
-            empty = 1.0 if family > 0 else 0.0
-            for kind in range(kinds):
-                if family_of_kind[kind] == family:
-                    alike = 0
-                    for option in range(first, last):
-                        alike += option_kind[option] == kind
-                    log_prior[kind] = math.log(shares[kind] / max(1, alike))
-                    if family > 0:
-                        empty -= shares[kind]
+            if active[term] >= 0:
+                _put_back(active[term], columns, option_start, coefficients, residual)
+            empty = _log_priors(first, last, option_kind, shares, family_of_kind, log_prior)
             _weigh_options(
                 first, last, columns, squares, option_start, option_kind, residual, n_seen, noise, spread, log_prior,
                 odds, means, option_sizes,
             )  # fmt: skip
-            here = last - first
-            odds[here] = math.log(max(empty, 1e-300))
-            highest = odds[0]
-            for place in range(1, here + 1):
-                highest = max(highest, odds[place])
-            total = 0.0
-            for place in range(here + 1):
-                odds[place] = math.exp(odds[place] - highest)
-                total += odds[place]
+            odds[last - first] = math.log(empty)
+            total = _normalise(odds, last - first)
             if sweep >= burn_in:
-                for place in range(here):
-                    share = odds[place] / total
-                    probabilities[first + place] += share
-                    sizes[first + place] += share * option_sizes[place]
-                    for c in range(option_start[first + place], option_start[first + place + 1]):
-                        for q in range(outputs):
-                            sum_coefficients[c, q] += share * means[place, c - option_start[first + place], q]
-            target, place = np.random.random() * total, 0
-            reached = odds[0]
-            while place < here and reached < target:
-                place += 1
-                reached += odds[place]
-            if place == here:
-                active[term] = -1
-                continue
-            chosen = first + place
-            kind = option_kind[chosen]
-            active[term] = chosen
-            counts[kind] += 1.0
-            for c in range(option_start[chosen], option_start[chosen + 1]):
-                for q in range(outputs):
-                    variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
-                    weight = means[place, c - option_start[chosen], q]
-                    weight += math.sqrt(variance) * np.random.standard_normal()
-                    coefficients[c, q] = weight
-                    total_square[kind] += weight * weight
-                    n_weights[kind] += 1.0
-                    _add(np.float32(-weight), columns[c], residual[q])
-        if not classes:
-            for q in range(outputs):
-                noise[q] = (0.5 * _dot(residual[q], residual[q], n_seen) + 0.05) / np.random.gamma(
-                    0.5 * n_seen + 0.5, 1.0
-                )
-        for kind in range(1, kinds):
-            spread[kind] = (
-                0.5 * (total_square[kind] + spread_guess[kind]) / np.random.gamma(0.5 * n_weights[kind] + 0.5, 1.0)
-            )
-        _draw_shares(shares, counts, possible, family_of_kind)
+                _record(first, last - first, odds, total, option_start, means, option_sizes, sums)
+            place = _pick(odds, last - first, total)
+            active[term] = -1
+            if place < last - first:
+                active[term] = first + place
+                kind = option_kind[first + place]
+                _enter(
+                    first + place, kind, means[place], columns, squares, option_start, noise, spread, coefficients,
+                    residual, counts,
+                )  # fmt: skip
+        _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes)
+        _draw_shares(shares, counts[0], possible, family_of_kind)
         if sweep >= burn_in:
             sum_noise += noise.mean()
-            for q in range(outputs):
-                for i in range(n):
-                    rest[q, i] += residual[q, i]
-                    fitted[q, i] += (latent[q, i] if classes else response[q, i]) - residual[q, i]
+            rest += residual
+            fitted += (latent if classes else response) - residual
     kept = max(1, sweeps - burn_in)
-    return sizes / kept, probabilities / kept, sum_coefficients / kept, fitted / kept, rest / kept, sum_noise / kept
+    return sums[1] / kept, sums[0] / kept, sums[2] / kept, fitted / kept, rest / kept, sum_noise / kept

@@ -25,7 +25,7 @@ RARE = 0.02  # terms beyond lines that are in use less often leave before the la
 
 
 class Effort(NamedTuple):
-    """How many chains and rounds of scans, and how much work a chain may be: more terms, fewer sweeps, within limits."""
+    """How many chains and rounds of scans, and the work of a chain: the more terms, the fewer sweeps, within limits."""
 
     chains: int
     rounds: int

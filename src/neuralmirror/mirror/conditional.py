@@ -5,10 +5,10 @@ have it given y too: no learner that treats them alike can tell which is which.
 
 The mean is least squares on a column's nearest neighbours (by correlation), leading principal components and the
 covariates; how many, leave-one-out error decides for each column. A copy takes the residuals of its own column in
-random order, less what they share with the regressors, and in their original length. So X_j and its copies have the same
-products with every regressor, skewed and heavy-tailed columns keep their shape, and for normal features the draw is
-exact: given the others and those products the residual may point anywhere, with equal chance. Columns of few values are
-drawn from a multinomial logistic law given the mean instead.
+random order, less what they share with the regressors, and in their original length. So X_j and its copies have the
+same products with every regressor, and skewed and heavy-tailed columns keep their shape. Were the residual of a normal
+column turned at random instead of put in random order, and the regressors given, the draw would be exact. Columns of
+few values are drawn from a multinomial logistic law given neighbours and components instead.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def conditional_law(x: Floats, covariates: Floats, group: Indices) -> Conditiona
     for choice in range(len(REGRESSORS)):
         for block, basis, sizes in regression.blocks(choice, np.arange(p)):
             for penalty in PENALTIES:
-                fit, predicted = left_out_fit(regression.x[:, block].T, basis, sizes / np.maximum(sizes + penalty, 1e-12))
+                fit, predicted = left_out_fit(
+                    regression.x[:, block].T, basis, sizes / np.maximum(sizes + penalty, 1e-12)
+                )
                 loss = np.square(regression.x[:, block].T - predicted).mean(axis=1)
                 better = loss < error[block]
                 error[block[better]] = loss[better]
@@ -129,10 +131,10 @@ def conditional_law(x: Floats, covariates: Floats, group: Indices) -> Conditiona
 
 
 def left_out_fit(target: Basis, basis: Basis, shares: Basis) -> tuple[Basis, Basis]:
-    """Ridge fits (b, n) of targets (b, n), and each row as predicted from the others; shares (b, m) are 1 without ridge."""
-    fit = (((target[:, None] @ basis) * shares[:, None]) @ basis.swapaxes(1, 2))[:, 0]
-    leverage = np.minimum((np.square(basis) @ shares[..., None])[..., 0], 1 - 1e-3)
-    return fit, target - (target - fit) / (1 - leverage)
+    """Fits (b, n) of targets (b, n), and each row predicted from the others; `shares` (b, m) are what ridge leaves."""
+    fit: Basis = np.asarray((((target[:, None] @ basis) * shares[:, None]) @ basis.swapaxes(1, 2))[:, 0], np.float32)
+    leverage: Basis = np.minimum((np.square(basis) @ shares[..., None])[..., 0], np.float32(1 - 1e-3))
+    return fit, np.asarray(target - (target - fit) / (1 - leverage), np.float32)
 
 
 def project(basis: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
