@@ -57,7 +57,10 @@ def main(names):
             took[method] = seconds(lambda select=select, x=x, y=y, found=found: found.append(select(x, y)))
             rates = false_discovery_proportion(found[0], truth), power(found[0], truth)
             ratio = took["mirrors"] / took[method]
-            print(f"{name:>18} {method:16} {took[method]:>8.1f} {ratio:>6.1f} {rates[0]:>6.2f} {rates[1]:>6.2f}", flush=True)
+            print(
+                f"{name:>18} {method:16} {took[method]:>8.1f} {ratio:>6.1f} {rates[0]:>6.2f} {rates[1]:>6.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -149,7 +149,9 @@ def spoilt(inputs, response, seed=1):
     return changed, Response(values, response.classes)
 
 
-@pytest.mark.parametrize("case", [{}, {"classes": 2}, {"classes": 3, "n": 100}, {"groups": [0, 0, 1, 2, 3, 3]}], ids=str)
+@pytest.mark.parametrize(
+    "case", [{}, {"classes": 2}, {"classes": 3, "n": 100}, {"groups": [0, 0, 1, 2, 3, 3]}], ids=str
+)
 def test_held_out_rows_do_not_change_the_sparse_part(case):
     q = problem(**{"n": 200, "covariates": 2, **case})
     inputs, response = inputs_of(q, n_seen=len(q.x) // 2), standard_response(q)
@@ -168,7 +170,8 @@ def test_held_out_rows_do_not_change_the_network():
     inputs, response = inputs_of(q, n_seen=100), standard_response(q)
     network = Network(steps=60, hidden_sizes=16)
     one, other = (
-        fit_network(seen, goal.values, 0, network, 0, "cpu") for seen, goal in ((inputs, response), spoilt(inputs, response))
+        fit_network(seen, goal.values, 0, network, 0, "cpu")
+        for seen, goal in ((inputs, response), spoilt(inputs, response))
     )
     for before, after in zip(one.networks.parameters(), other.networks.parameters(), strict=True):
         np.testing.assert_array_equal(after.numpy(), before.numpy())

@@ -8,10 +8,9 @@ from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import fit_network
 from neuralmirror.learner.sampler import sample
-from neuralmirror.learner.sparse import Response, fit_sparse
+from neuralmirror.learner.sparse import Response, fit_sparse, main_term, pair_term
 from neuralmirror.learner.stacking import Engine, Unseen, learn, shrunken_slope
 from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, orthogonal, strengths
-from neuralmirror.learner.sparse import main_term, pair_term
 
 
 def inputs(n=600, p=3, each=2, seed=0):

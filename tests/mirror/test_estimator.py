@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fitting import QUIET, SCHEMES, data, easy, mirror, paper, small_network, small_paper_network
 from neuralmirror import NeuralGaussianMirror, SelectionWarning
-from neuralmirror.learner.networks import ACTIVATIONS
 from neuralmirror.learner.network import IMPORTANCES, Network
+from neuralmirror.learner.networks import ACTIVATIONS
 from neuralmirror.mirror.scales import SCALES
 from neuralmirror.mirror.statistic import mirror_statistics
 from neuralmirror.selection import mirror_q_values, select, select_repeated

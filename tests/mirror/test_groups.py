@@ -22,7 +22,7 @@ def test_a_group_is_counted_once_and_selected_together(scheme):
     x, y = data()
     fitted = mirror(scheme=scheme, feature_groups=LABELS, n_repeats=2).fit(x, y)
     for label in set(LABELS):
-        members = LABELS == label
+        members = label == LABELS
         assert len(set(fitted.mirror_statistics_[members])) == 1
         assert (fitted.strengths_[:, members] == fitted.strengths_[:, members][:, :1]).all()
         for fdr in (0.1, 0.3, 0.6):

@@ -223,5 +223,3 @@ def test_the_winner_of_a_null_is_uniform_over_many_fits(scheme, learner):
     """40 fits of 95 null features, real defaults: a share of .20 that is off by .025 is seen nine times in ten."""
     found = [null_strengths(s, 200, 100, scheme=scheme, learner=learner, network=None) for s in range(40)]
     assert_uniform(np.concatenate(found))
-
-

@@ -235,9 +235,7 @@ class NeuralGaussianMirror(ControlledSelector):
         """The columns, in the learner's order, of some features; None for all of them."""
         return np.flatnonzero(np.isin(self._feature, self._feature if kept is None else kept))
 
-    def _directions(
-        self, data: StandardisedData, engine: Engine, seed: int, kept: Indices | None = None
-    ) -> Directions:
+    def _directions(self, data: StandardisedData, engine: Engine, seed: int, kept: Indices | None = None) -> Directions:
         """The opponents of all features of the data, which are those kept by a screening."""
         if self.noise == "conditional":
             return conditional_directions(data, self.n_mirrors, (seed,))
@@ -312,7 +310,9 @@ class NeuralGaussianMirror(ControlledSelector):
             return None
         aside = {"fdr", "offset", "n_repeats", "n_jobs", "progress", "checkpoint", "random_state", "feature_groups"}
         settings = {name: value for name, value in self.get_params().items() if name not in aside}
-        places = np.zeros(0) if isinstance(self.scale, str) else self._columns.usable[self._order]  # whose scales they are
+        places = (
+            np.zeros(0) if isinstance(self.scale, str) else self._columns.usable[self._order]
+        )  # whose scales they are
         arrays = (data.x, data.y, data.covariates, data.group, places)
         return Path(self.checkpoint) / fingerprint(arrays, {**settings, "seed": seed})
 
