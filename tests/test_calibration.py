@@ -7,9 +7,9 @@ import pytest
 
 from neuralmirror import BHSelector, NeuralGaussianMirror, calibrate
 from neuralmirror.cli import main
-from neuralmirror.studies.bench_methods import setting
+from neuralmirror.studies.bench_methods import bench_methods, setting
 
-QUICK = {"steps": 5, "hidden_sizes": 8, "skip": "linear", "target_transform": "standard", "n_mirrors": 2}
+QUICK = {"learner": "sparse", "n_mirrors": 2}
 
 
 def features(n=80, p=20):
@@ -65,9 +65,9 @@ def test_trial_runs_resumes_and_renders(tmp_path, capsys):
         (["few-13"], "did you mean 'few-12'"),
         ([], "no scenario was named"),
         (["few-12", "--method", "bhh"], "did you mean 'bh'"),
-        (["few-12", "--method", "bh", "--set", "steps=5"], "--set changes the neural mirror"),
+        (["few-12", "--method", "bh", "--set", "n_mirrors=5"], "--set changes the neural mirror"),
         (["few-12", "--set", "steps"], "name=value"),
-        (["few-12", "--set", "stepz=5"], "did you mean 'steps'"),
+        (["few-12", "--set", "n_mirors=5"], "did you mean 'n_mirrors'"),
         (["few-12", "--replicates", "0"], "replicates must be"),
         (["--table", "--records", "nowhere.jsonl"], "holds no records"),
     ],
@@ -81,12 +81,13 @@ def test_mistakes_are_one_line(arguments, message, capsys):
 
 def test_a_mistake_that_a_fit_finds_leaves_no_file_behind(tmp_path):
     records = tmp_path / "new" / "records.jsonl"
-    arguments = ["trial", "few-12", "--set", "scale=kernal", "--jobs", "1", "--quiet", "--records", str(records)]
+    arguments = ["trial", "few-12", "--set", "n_mirrors=0", "--jobs", "1", "--quiet", "--records", str(records)]
     assert main(arguments) == 2
     assert not records.parent.exists()
 
 
 def test_settings_are_numbers_or_words():
-    assert setting("steps=5") == ("steps", 5)
+    assert setting("network__steps=5") == ("network__steps", 5)
     assert setting("scale=kernel") == ("scale", "kernel")
-    assert setting("hidden_sizes=(8, 4)") == ("hidden_sizes", (8, 4))
+    assert setting("network__hidden_sizes=(8, 4)") == ("network__hidden_sizes", (8, 4))
+    assert bench_methods(["default"], "cpu", ["network__steps=5"])["default network__steps=5"]().network.steps == 5

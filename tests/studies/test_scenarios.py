@@ -26,7 +26,7 @@ NULL = Scenario("nothing", Simulation("independent", n=60, p=8, k=0, link="null"
 
 
 def mirror():
-    return NeuralGaussianMirror(steps=20, hidden_sizes=(6,), n_networks=1, n_mirrors=1, skip="linear")
+    return NeuralGaussianMirror(learner="sparse", n_mirrors=1)
 
 
 def without_seconds(records):

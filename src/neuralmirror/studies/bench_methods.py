@@ -11,6 +11,7 @@ from neuralmirror._internal import checks
 from neuralmirror.base import ControlledSelector
 from neuralmirror.comparison import METHODS, NEURAL
 from neuralmirror.evaluation import Maker
+from neuralmirror.learner.network import Network
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 
 DEFAULT, PAPER = "default", "paper"  # beside the names of `compare`
@@ -37,6 +38,8 @@ def _method(name: str, device: str, changes: dict[str, Any]) -> tuple[str, Maker
 def _mirror(name: str, settings: dict[str, Any]) -> ControlledSelector:
     plain: dict[str, Maker] = {DEFAULT: NeuralGaussianMirror, PAPER: NeuralGaussianMirror.paper}
     selector: ControlledSelector = plain[name]() if name in plain else METHODS[name]()
+    if selector.get_params()["network"] is None:  # so that its knobs can be set by name
+        selector.set_params(network=Network())
     return selector.set_params(**settings)  # type: ignore[no-any-return]
 
 
@@ -45,7 +48,7 @@ def setting(text: str) -> tuple[str, Any]:
     name, mark, value = text.partition("=")
     if not mark:
         raise ValueError(f"--set takes name=value, got {text!r}")
-    checks.check_choice("--set", name, NeuralGaussianMirror().get_params())
+    checks.check_choice("--set", name, NeuralGaussianMirror(network=Network()).get_params())
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):

@@ -16,8 +16,7 @@ NOTES = {
     "selections": """\
 Means over replicates ± one standard error; the paper prints none. ✗: the FDR is above the level by more than two
 standard errors. ✓: at least the power of the best neural mirror in the paper, printed or claimed. –: not printed, or
-not run yet. `-paper` are the paper's own settings, `s-sngm` and `s-ingm` our recipe in the paper's screened schemes,
-and `default` is `NeuralGaussianMirror()`.""",
+not run yet. `-paper` are the paper's own settings, and `default` is `NeuralGaussianMirror()`.""",
     "roc": "Features are ranked by their mirror or knockoff statistics. Means over replicates ± one standard error.",
     "histogram": "Statistics are divided by the largest of their fit. Nulls without a sign count on neither side.",
     "times": "Medians. Mirrors are built on the device named in the head of the table, knockoffs on the CPU.",
