@@ -107,7 +107,7 @@ def test_parts_explain_what_they_add_to_those_before():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_finds_the_strengths_of_the_cpu():
-    """Scans and chains to 1e-3; networks train with products of 10 bits, so their strengths agree to 5 % of the largest."""
+    """Scans and chains to 1e-3; networks train with products of 10 bits: to 5 % of the largest strength."""
     seen = inputs(n=800, p=6)
     x = seen.directions
     y = (x[0, 0] + x[1, 1] ** 2 + x[2, 0] * x[3, 0])[:, None].astype(float)

@@ -27,7 +27,7 @@ def normal_scores(directions: NDArray[np.float32], n_seen: int | None = None) ->
         ordered = np.sort(pooled, axis=-1)
         ranks.append(np.stack([_ranks_among(known, values) for known, values in zip(ordered, unseen, strict=True)]))
     chances = (np.concatenate(ranks, axis=-1) - 0.5) / pooled.shape[-1]
-    return np.clip(ndtri(chances), -RANGE, RANGE).astype(np.float32)
+    return np.asarray(np.clip(ndtri(chances), -RANGE, RANGE), dtype=np.float32)
 
 
 def _ranks_among(ordered: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ class Inputs:
     @property
     def n_directions(self) -> int:
         """K+1."""
-        return self.directions.shape[1]
+        return int(self.directions.shape[1])
 
     @cached_property
     def first_column(self) -> NDArray[np.intp]:

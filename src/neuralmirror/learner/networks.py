@@ -5,8 +5,8 @@ All m networks of a batch share one input matrix, and each has inputs of its own
     network i sees  (shared, own_i)        shared: (n, s)    own: (m, n, o)
 
 Simultaneous mirrors are one network with own = all directions. Individual mirrors are one network per feature, with
-shared = X and own = the directions of X_j, and the rows of X_j in the shared weights held at zero: so the first layer of
-p networks is one product (n × p)(p × m·h) and a thin batched one.
+shared = X and own = the directions of X_j, and the rows of X_j in the shared weights held at zero: so the first layer
+of p networks is one product (n × p)(p × m·h) and a thin batched one.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ have it given y too: no learner that treats them alike can tell which is which.
 
 The mean is least squares on a column's nearest neighbours (by correlation), leading principal components and the
 covariates; how many, leave-one-out error decides for each column. A copy takes the residuals of its own column in
-random order, less what they share with the regressors, and in their original length. So X_j and its copies have the same
-products with every regressor, skewed and heavy-tailed columns keep their shape, and for normal features the draw is
-exact: given the others and those products the residual may point anywhere, with equal chance. Columns of few values are
+random order, less what they share with the regressors, and in their original length. So X_j and its copies have the
+same products with every regressor, skewed and heavy-tailed columns keep their shape, and for normal features the draw
+is exact: given the others and those products the residual may point anywhere, with equal chance. Columns of few values are
 drawn from a multinomial logistic law given the mean instead.
 """
 
@@ -110,10 +110,10 @@ def conditional_law(x: Floats, covariates: Floats, group: Indices) -> Conditiona
 
 
 def left_out_fit(target: Basis, basis: Basis, shares: Basis) -> tuple[Basis, Basis]:
-    """Ridge fits (b, n) of targets (b, n), and each row as predicted from the others; shares (b, m) are 1 without ridge."""
+    """Ridge fits (b, n) of targets (b, n), and each row told from the others; shares (b, m) are 1 without ridge."""
     fit = (((target[:, None] @ basis) * shares[:, None]) @ basis.swapaxes(1, 2))[:, 0]
-    leverage = np.minimum((np.square(basis) @ shares[..., None])[..., 0], 1 - 1e-3)
-    return fit, target - (target - fit) / (1 - leverage)
+    leverage = np.minimum((np.square(basis) @ shares[..., None])[..., 0], np.float32(1 - 1e-3))
+    return np.asarray(fit), np.asarray(target - (target - fit) / (1 - leverage))
 
 
 def project(basis: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
