@@ -7,8 +7,8 @@ The mean is least squares on a column's nearest neighbours (by correlation), lea
 covariates; how many, leave-one-out error decides for each column. A copy takes the residuals of its own column in
 random order, less what they share with the regressors, and in their original length. So X_j and its copies have the
 same products with every regressor, skewed and heavy-tailed columns keep their shape, and for normal features the draw
-is exact: given the others and those products the residual may point anywhere, with equal chance. Columns of few values are
-drawn from a multinomial logistic law given the mean instead.
+is exact: given the others and those products the residual may point anywhere, with equal chance. Columns of few
+values are drawn from a multinomial logistic law given the mean instead.
 """
 
 from __future__ import annotations
