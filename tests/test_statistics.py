@@ -94,7 +94,7 @@ def test_individual_mirrors():
 
     False alarms 1 in 26 at a true FDR of 0.1 (10 replicates); detects 0.16.
     """
-    rates, _ = replicates(replace(LINEAR["toeplitz"], p=150), REPLICATES // 2, scheme="individual", steps=1000)
+    rates, _ = replicates(replace(LINEAR["toeplitz"], p=150), REPLICATES // 2, scheme="individual")
     assert rates.fdp.mean() <= FDR + 2 * rates.standard_error(), rates
     assert rates.power.mean() >= 0.85, rates
 

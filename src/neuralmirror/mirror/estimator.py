@@ -310,10 +310,8 @@ class NeuralGaussianMirror(ControlledSelector):
             return None
         aside = {"fdr", "offset", "n_repeats", "n_jobs", "progress", "checkpoint", "random_state", "feature_groups"}
         settings = {name: value for name, value in self.get_params().items() if name not in aside}
-        places = (
-            np.zeros(0) if isinstance(self.scale, str) else self._columns.usable[self._order]
-        )  # whose scales they are
-        arrays = (data.x, data.y, data.covariates, data.group, places)
+        place = np.zeros(0) if isinstance(self.scale, str) else self._columns.usable[self._order]  # of given scales
+        arrays = (data.x, data.y, data.covariates, data.group, place)
         return Path(self.checkpoint) / fingerprint(arrays, {**settings, "seed": seed})
 
     def _in_columns(self, values: Floats) -> Floats:
