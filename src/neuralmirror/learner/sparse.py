@@ -128,15 +128,14 @@ def fit_sparse(
     """Sample lines, scan what they leave, and sample again with what was found."""
     structure = Structure.of_lines()
     fit = _sampled(inputs, response, structure, seed, n_jobs, QUICK if scans else effort)
-    for number in range(effort.rounds if scans else 0):
-        found = structure.joined(_scan(inputs, fit, device, triples=False))
-        if found.size() == structure.size():
-            found = structure.joined(_scan(inputs, fit, device, triples=True))
-        if found.size() == structure.size():
-            break
-        structure = found
-        fit = _sampled(inputs, response, structure, seed + number + 1, n_jobs, QUICK)
-    return _sampled(inputs, response, fit.in_use(), seed, n_jobs, effort) if scans else fit
+    if not scans:
+        return fit
+    for number in range(effort.rounds + 1):
+        found = structure.joined(_scan(inputs, fit, device, triples=number == effort.rounds))
+        if found.size() > structure.size():
+            structure = found
+            fit = _sampled(inputs, response, structure, seed + number + 1, n_jobs, QUICK)
+    return _sampled(inputs, response, fit.in_use(), seed, n_jobs, effort)
 
 
 def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structure:

@@ -24,6 +24,7 @@ HEAD = [
     "nulls won",
     "upper tail",
     "expected",
+    "network",
     "seconds",
 ]
 
@@ -58,6 +59,7 @@ def line(s: Summary, aim: Aim) -> list[str]:
         f"{s.balance:.2f}",
         _number(s.tail, 2),
         f"{s.expected:.2f}",
+        _number(s.network, 2),
         f"{s.seconds:.1f}",
     ]
 
