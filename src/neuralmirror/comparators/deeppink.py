@@ -51,7 +51,7 @@ class DeepPINK(ControlledSelector):
     epochs, batch_size, learning_rate
         Passes over the rows, rows per step, and Adam's rate.
     n_repeats : int
-        Independent draws of knockoffs and networks, combined by inclusion rates into one more stable selection.
+        Independent draws of knockoffs and networks, of which at least half must select a feature.
     task : "auto", "regression" or "classification"
     target_transform : "standard" or "rank"
         Numeric responses as they are, standardised, or as rank-normal scores.

@@ -34,7 +34,7 @@ class GaussianMirror(ControlledSelector):
     offset : 0 or 1
         Added to the count of false ones. 0 is the paper's; 1 also holds when little or nothing is relevant.
     n_repeats : int
-        Independent draws of all noises, combined by inclusion rates into one more stable selection.
+        Independent draws of all noises, of which at least half must select a feature.
     task : "auto", "regression" or "classification"
         Classes enter as 0/1 columns, one per class where there are more than two.
     target_transform : "standard" or "rank"

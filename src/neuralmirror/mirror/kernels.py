@@ -7,8 +7,6 @@ matrices, at a cost linear in n.
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 from torch import Tensor
 
@@ -74,12 +72,6 @@ def scalar_features(t: Tensor) -> Tensor:
     """
     to_nodes = t[..., None, :] - NODES.to(t)[:, None]  # (..., 9, n)
     return torch.matmul(WHITEN.to(t), to_nodes.square_().mul_(-0.5).exp_()).mT
-
-
-@cache
-def load_factorisations(device: str) -> None:
-    """On a GPU, PyTorch loads them at their first use, which fails in two threads at once (its issue 90613)."""
-    torch.linalg.cholesky(torch.eye(1, device=device))
 
 
 def landmark_features(to_landmarks: Tensor, among_landmarks: Tensor) -> tuple[Tensor, Tensor]:

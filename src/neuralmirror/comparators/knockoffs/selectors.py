@@ -72,7 +72,7 @@ class ModelXKnockoffs(ControlledSelector):
         the lasso path first, and where; |cor(X_j, y)| − |cor(X̃_j, y)|; or the difference of the impurity importances
         in a random forest on (X, X̃), which sees curves and interactions.
     n_repeats : int
-        Independent draws of the knockoffs, combined by inclusion rates into one more stable selection.
+        Independent draws of the knockoffs, of which at least half must select a feature.
     task : "auto", "regression" or "classification"
     target_transform : "standard" or "rank"
         Numeric responses as they are, standardised, or as rank-normal scores.
