@@ -113,7 +113,7 @@ def check_shape(x: NDArray[np.float64]) -> None:
     """Enough rows to train on and more than one column."""
     n, p = x.shape
     if n < MIN_ROWS:
-        raise ValueError(f"X has n_samples={n} rows, but at least {MIN_ROWS} are needed to train a network")
+        raise ValueError(f"X has n_samples={n} rows, but at least {MIN_ROWS} are needed; add rows")
     if p < 2:
         raise ValueError(
             f"X has n_features={p}, but at least 2 are needed: a mirror is compared with other features' mirrors"
