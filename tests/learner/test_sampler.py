@@ -10,7 +10,7 @@ from neuralmirror.learner import sampler
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import fit_network
 from neuralmirror.learner.sampler import sample
-from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
+from neuralmirror.learner.sparse import QUICK, Response, Structure, build_terms, fit_sparse
 from neuralmirror.learner.terms import LINE, WIDTHS, Option, assemble, covariate_term
 from neuralmirror.mirror.response import standard_response
 
@@ -55,8 +55,8 @@ def fixed_chain(terms, y, sweeps, seed=0):
                 residual[0] += weight * terms.columns[option]
             prior = np.full(7, np.log(SHARE / (last - first)))
             sampler._weigh_options(
-                first, last, terms.columns, terms.squares, terms.option_start, terms.option_kind, residual, len(y),
-                noise, spread, prior, odds, means, sizes,
+                first, last, terms.columns, terms.squares, terms.option_start, terms.option_kind, residual,
+                np.zeros((1, 0), dtype=np.float32), len(y), noise, spread, prior, odds, means, sizes,
             )  # fmt: skip
             log_weights = np.append(odds[: last - first], np.log(1 - SHARE))
             chances = np.exp(log_weights - logsumexp(log_weights))
@@ -126,6 +126,16 @@ def test_a_clear_line_is_found_and_its_coefficient_is_that_of_least_squares():
     assert chain.coefficients[6, 0] == pytest.approx(slope, rel=0.05)
     assert chain.sizes[6] == pytest.approx(abs(slope) * np.sqrt(np.mean(x[1, 2] ** 2)), rel=0.05)
     assert chain.noise_variance == pytest.approx(0.36, rel=0.2)
+
+
+def test_products_that_are_kept_up_to_date_give_the_chain_of_products_taken_anew():
+    """The same draws but for rounding: 40 sweeps are too few for chains to part."""
+    inputs, goal = inputs_of(problem(n=200)), standard_response(problem(n=200))
+    terms = assemble(build_terms(inputs, Structure.of_lines()), inputs.n_features)
+    kept = terms.columns @ terms.columns.T
+    anew, updated = (sample(terms, goal.values, 0, 1, 40, 10, products=products) for products in (None, kept))
+    np.testing.assert_allclose(updated.sizes, anew.sizes, atol=1e-4)
+    np.testing.assert_allclose(updated.residual, anew.residual, atol=1e-3)
 
 
 def test_widths_are_the_columns_of_options():

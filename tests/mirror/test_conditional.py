@@ -34,11 +34,10 @@ def test_copies_have_the_products_and_the_length_of_their_feature():
     q = data_of(ar(0, 300, 40), np.random.default_rng(1).standard_normal((300, 2)))
     drawn = conditional_directions(q, 3, (7,))
     law = drawn.law
-    for choice in range(4):
-        columns = np.flatnonzero(law.regression.choice == choice)
-        for block, basis, _ in law.regression.blocks(choice, columns):
-            along = drawn.values[block] @ basis  # (b, K+1, m)
-            np.testing.assert_allclose(along, np.broadcast_to(along[:, :1], along.shape), atol=2e-2)
+    for count in np.unique(law.regression.taken):
+        block = np.flatnonzero(law.regression.taken == count)
+        along = drawn.values[block] @ law.regression.basis(block, count).swapaxes(1, 2)  # (b, K+1, m)
+        np.testing.assert_allclose(along, np.broadcast_to(along[:, :1], along.shape), atol=2e-2)
     np.testing.assert_allclose((drawn.values @ q.covariates).std(axis=1), 0, atol=2e-2)
     lengths = np.linalg.norm(drawn.values, axis=2)
     np.testing.assert_allclose(lengths, np.broadcast_to(lengths[:, :1], lengths.shape), rtol=1e-4)
@@ -72,7 +71,7 @@ def test_covariates_are_conditioned_on():
 
 def test_columns_of_one_group_do_not_predict_each_other():
     q = data_of(ar(0, 200, 12), groups=np.arange(12) // 3)
-    nearest = nearest_neighbours(q.x, 5, q.group)
+    nearest = nearest_neighbours(q.x.T.astype(np.float32), 5, q.group)
     assert (q.group[nearest] != q.group[:, None]).all()
     for j in range(12):
         r = np.where(q.group == q.group[j], -1, np.abs(q.x[:, j] @ q.x))

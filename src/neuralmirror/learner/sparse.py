@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,9 @@ from neuralmirror.learner.terms import COVARIATE, LINE, PRODUCT, ROUGH, SMOOTH, 
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Products = NDArray[np.float32]  # (columns, columns)
 
+MOST_BYTES = 2**29  # of the products of the terms' columns
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -33,9 +36,9 @@ class Effort(NamedTuple):
     least: int
     most: int
 
-    def sweeps(self, every: Terms) -> int:
+    def sweeps(self, every: Terms, products_known: bool) -> int:
         """The sweeps of one chain, of which the first third is not counted."""
-        return int(np.clip(self.work / every.columns.size, self.least, self.most))
+        return self.most if products_known else int(np.clip(self.work / every.columns.size, self.least, self.most))
 
 
 FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 120, 400)
@@ -127,15 +130,17 @@ def fit_sparse(
 ) -> SparseFit:
     """Sample lines, scan what they leave, and sample again with what was found."""
     structure = Structure.of_lines()
-    fit = _sampled(inputs, response, structure, seed, n_jobs, QUICK if scans else effort)
+    lines = products_of_lines(inputs) if not response.classes else None
+    sampled = partial(_sampled, inputs, response, lines, n_jobs=n_jobs)
+    fit = sampled(structure, seed, effort=QUICK if scans else effort)
     if not scans:
         return fit
     for number in range(effort.rounds + 1):
         found = structure.joined(_scan(inputs, fit, device, triples=number == effort.rounds))
         if found.size() > structure.size():
             structure = found
-            fit = _sampled(inputs, response, structure, seed + number + 1, n_jobs, QUICK)
-    return _sampled(inputs, response, fit.in_use(), seed, n_jobs, effort)
+            fit = sampled(structure, seed + number + 1, effort=QUICK)
+    return sampled(fit.in_use(), seed, effort=effort)
 
 
 def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structure:
@@ -149,17 +154,50 @@ def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structu
 
 
 def _sampled(
-    inputs: Inputs, response: Response, structure: Structure, seed: int, n_jobs: int, effort: Effort
+    inputs: Inputs,
+    response: Response,
+    products_of_lines: Products | None,
+    structure: Structure,
+    seed: int,
+    effort: Effort,
+    n_jobs: int,
 ) -> SparseFit:
     """The mean of several chains over all terms of a structure."""
     every = terms.assemble(build_terms(inputs, structure), inputs.n_features, inputs.n_seen)
-    values, classes = response.values, response.classes
+    products = None if response.classes else products_of_columns(every, inputs.n_seen, products_of_lines)
+    sweeps = effort.sweeps(every, products is not None)
+
+    def chain(number: int) -> Chain:
+        values, own_seed = response.values, seed * 1009 + number
+        return sample(every, values, response.classes, own_seed, sweeps, sweeps // 3, inputs.n_seen, products)
+
     with ThreadPoolExecutor(max(1, min(n_jobs, effort.chains))) as pool:
-        seeds = [seed * 1009 + number for number in range(effort.chains)]
-        sweeps = effort.sweeps(every)
-        run = pool.map(lambda s: sample(every, values, classes, s, sweeps, sweeps // 3, inputs.n_seen), seeds)
-    chain = Chain.mean(list(run))
-    return SparseFit(every, chain, structure, (inputs.n_features, inputs.n_directions))
+        chains = list(pool.map(chain, range(effort.chains)))
+    return SparseFit(every, Chain.mean(chains), structure, (inputs.n_features, inputs.n_directions))
+
+
+def products_of_lines(inputs: Inputs) -> Products | None:
+    """The products of the lines of all directions over the rows seen, if memory allows."""
+    if 4 * inputs.directions[..., 0].size ** 2 > MOST_BYTES:
+        return None
+    lines = [option.columns for feature in range(inputs.n_features) for option in main_term(inputs, feature, False)]
+    seen = np.concatenate(lines)[:, : inputs.n_seen]
+    return np.asarray(seen @ seen.T)
+
+
+def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) -> Products | None:
+    """The products of all columns over the rows seen, if memory allows, given those of the lines."""
+    size = len(every.columns)
+    if of_lines is None or 4 * size**2 > MOST_BYTES:
+        return None
+    seen = every.columns[:, :n_seen]
+    is_line = np.repeat(every.option_kind, np.diff(every.option_start)) == LINE
+    products = np.empty((size, size), dtype=np.float32)
+    lines, others = np.flatnonzero(is_line), np.flatnonzero(~is_line)
+    products[np.ix_(lines, lines)] = of_lines
+    products[others] = seen[others] @ seen.T
+    products[:, others] = products[others].T
+    return products
 
 
 def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:

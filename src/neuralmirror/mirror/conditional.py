@@ -13,26 +13,29 @@ few values are drawn from a multinomial logistic law given neighbours and compon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.special import softmax
 
 from neuralmirror._internal.standardised import standardised
+from neuralmirror._internal.threads import in_threads
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Basis = NDArray[np.float32]
 
-PENALTIES = (0.0, 0.1, 1.0)  # of ridge regressions on columns of length 1
-REGRESSORS = ((4, 0), (16, 0), (16, 20), (64, 20))  # nearest neighbours and principal components to choose from
+NEIGHBOURS = (4, 16, 64)  # how many of the nearest a column may be predicted from
+COMPONENTS = 20  # principal components, taken up between 16 and 64 neighbours
+JITTER = 1e-5  # added to the squares of regressors of length 1, so that some may depend on others
 PENALTY = 0.03  # of the squared weights of a logistic law
 NEAREST, LEADING = 8, 5  # neighbours and principal components that predict a column of few values
 FEW_VALUES = 10  # columns of at most so many distinct values are discrete
-BLOCK = 2**27  # bytes of the regressors that are held at once
+BLOCK = 2**25  # bytes of the regressors that a thread holds at once
 
 
 @dataclass(frozen=True)
@@ -53,116 +56,180 @@ class ConditionalLaw:
 
 @dataclass(frozen=True)
 class Regression:
-    """The regressors of every column: nearest neighbours, principal components and covariates."""
+    """The regressors of every column, in the order in which they are taken up, and how many each column takes.
 
-    x: NDArray[np.float32]  # (n, p)
+    The constant and the covariates first, then the 16 nearest neighbours, the components, and further neighbours.
+    """
+
+    x: NDArray[np.float32]  # (p, n)
     nearest: Indices  # (p, most), nearest first
-    scores: Floats  # (n, r): principal components
-    loadings: Floats  # (r, p)
-    covariates: Floats  # (n, c)
+    scores: NDArray[np.float32]  # (r, n): principal components
+    loadings: NDArray[np.float32]  # (p, r)
+    fixed: NDArray[np.float32]  # (c, n): constant and covariates
     group: Indices  # (p,): the feature of each column
-    choice: Indices  # (p,): which of REGRESSORS each column takes
+    taken: Indices  # (p,); 0 where that is not known yet
 
-    def blocks(self, choice: int, columns: Indices) -> Iterator[tuple[Indices, Basis, Basis]]:
-        """Some columns at a time, with an orthonormal basis (b, n, m) of their regressors and its sizes (b, m)."""
-        count, components = REGRESSORS[choice]
-        width = count + components + self.covariates.shape[1] + 1
-        pieces = max(1, 4 * len(self.x) * len(columns) * width // BLOCK)
-        for block in np.array_split(columns, min(pieces, max(1, len(columns)))):
-            if len(block):
-                yield block, *self._basis(block, count, components)
-
-    def _own_scores(self, block: Indices) -> Floats:
-        """What the columns of each column's own group add to the principal components, (b, n, r)."""
-        own = self.x[:, block].T[:, :, None] * self.loadings[:, block].T[:, None]
-        for place in np.flatnonzero(self.group_size[self.group[block]] > 1):
-            columns = np.flatnonzero(self.group == self.group[block[place]])
-            own[place] = self.x[:, columns] @ self.loadings[:, columns].T
-        return np.asarray(own)
-
-    def predictors(self, column: int) -> Floats:
-        """What a column of few values is predicted from: its nearest neighbours, squares of the nearest, components."""
-        near = self.x[:, self.nearest[column, :NEAREST]].astype(np.float64)
-        components = self.scores[:, :LEADING] - self._own_scores(np.array([column]))[0, :, :LEADING]
-        return standardised(np.hstack([near, near[:, : NEAREST // 2] ** 2, components, self.covariates]))
+    @cached_property
+    def choices(self) -> list[int]:
+        """How many regressors a column may take: each choice holds those before it."""
+        few, some, many = (len(self.fixed) + min(count, self.nearest.shape[1]) for count in NEIGHBOURS)
+        return sorted({few, some, some + len(self.scores), many + len(self.scores)})
 
     @cached_property
     def group_size(self) -> Indices:
         """How many columns each group has."""
         return np.bincount(self.group)
 
-    def _basis(self, block: Indices, count: int, components: int) -> tuple[Basis, Basis]:
-        n = len(self.x)
-        parts = [self.x[:, self.nearest[block, :count]].transpose(1, 0, 2)]
-        if components and len(self.loadings):
-            parts.append((self.scores - self._own_scores(block)).astype(np.float32))
-        fixed = np.hstack([np.ones((n, 1)), self.covariates]).astype(np.float32)
-        parts.append(np.broadcast_to(fixed, (len(block), *fixed.shape)))
-        regressors = np.concatenate(parts, axis=2)
-        regressors = regressors / np.maximum(np.linalg.norm(regressors, axis=1, keepdims=True), 1e-12)
-        sizes, turns = np.linalg.eigh((regressors.swapaxes(1, 2) @ regressors).astype(np.float64))
-        weights = np.where(sizes > 1e-4 * sizes[:, -1:], 1 / np.sqrt(np.maximum(sizes, 1e-12)), 0.0)
-        return regressors @ (turns * weights[:, None]).astype(np.float32), np.maximum(sizes, 0).astype(np.float32)
+    def for_blocks(self, columns: Indices, work: Callable[[Indices], None], n_jobs: int) -> None:
+        """Do some work for all columns, a block at a time: of as many regressors each, and few enough for memory."""
+        blocks: list[Indices] = []
+        for count in np.unique(self.taken[columns]):
+            alike = columns[self.taken[columns] == count]
+            pieces = 4 * self.x.shape[1] * len(alike) * (int(count) or self.choices[-1]) // BLOCK + 1
+            blocks += np.array_split(alike, min(pieces, len(alike)))
+        in_threads(work, blocks, n_jobs)
+
+    def basis(self, block: Indices, count: int) -> Basis:
+        """An orthonormal basis (b, count, n) of some columns' first regressors; its first m rows span the first m."""
+        regressors = self.regressors(block, count)
+        return triangular_turn(regressors) @ regressors
+
+    def regressors(self, block: Indices, count: int) -> Basis:
+        """The first regressors of some columns, (b, count, n)."""
+        before = len(self.fixed) + min(NEIGHBOURS[1], self.nearest.shape[1])  # regressors before the components
+        near = self.x[self.nearest[block, : min(count, before) - len(self.fixed)]]
+        parts = [np.broadcast_to(self.fixed, (len(block), *self.fixed.shape)), near]
+        if count > before:
+            parts.append(self.scores - self._own_scores(block))
+        if count > before + len(self.scores):
+            parts.append(self.x[self.nearest[block, NEIGHBOURS[1] : count - len(self.fixed) - len(self.scores)]])
+        return np.concatenate(parts, axis=1)
+
+    def _own_scores(self, block: Indices) -> NDArray[np.float32]:
+        """What the columns of each column's own group add to the principal components, (b, r, n)."""
+        own = self.loadings[block][:, :, None] * self.x[block][:, None]
+        for place in np.flatnonzero(self.group_size[self.group[block]] > 1):
+            columns = np.flatnonzero(self.group == self.group[block[place]])
+            own[place] = self.loadings[columns].T @ self.x[columns]
+        return np.asarray(own)
+
+    def predictors(self, column: int) -> Floats:
+        """What a column of few values is predicted from: its nearest neighbours, squares of the nearest, components."""
+        near = self.x[self.nearest[column, :NEAREST]].T.astype(np.float64)
+        components = (self.scores - self._own_scores(np.array([column]))[0])[:LEADING].T
+        return standardised(np.hstack([near, near[:, : NEAREST // 2] ** 2, components, self.fixed[1:].T]))
 
 
-def conditional_law(x: Floats, covariates: Floats, group: Indices) -> ConditionalLaw:
+def triangular_turn(vectors: Basis) -> Basis:
+    """Lower triangular matrices (b, m, m) that make vectors (b, m, n) orthonormal one after the other.
+
+    What depends on the vectors before it is turned into nothing.
+    """
+    products = (vectors @ vectors.swapaxes(1, 2)).astype(np.float64)
+    lengths = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 1e-12))  # (b, m)
+    products /= lengths[:, :, None] * lengths[:, None]
+    factor = np.linalg.cholesky(products + JITTER * np.eye(products.shape[1]))
+    return np.asarray(np.linalg.inv(factor) / lengths[:, None], dtype=np.float32)
+
+
+def conditional_law(x: Floats, covariates: Floats, group: Indices, n_jobs: int = 1) -> ConditionalLaw:
     """The law of every column given those of other groups; `group` (columns,) is that of each column."""
-    n, p = x.shape
-    most = min(REGRESSORS[-1][0], p - int(np.bincount(group).max()), n // 4)  # none of a column's own group
-    scores, loadings = principal_components(x, min(REGRESSORS[-1][1], min(n, p) // 10))
-    nearest, chosen = nearest_neighbours(x, max(1, most), group), np.zeros(p, dtype=np.intp)
-    regression = Regression(x.astype(np.float32), nearest, scores, loadings, covariates, group, chosen)
-    mean, error_of_mean, error = np.empty((n, p)), np.full(p, np.inf), np.full(p, np.inf)
-    for choice in range(len(REGRESSORS)):
-        for block, basis, sizes in regression.blocks(choice, np.arange(p)):
-            for penalty in PENALTIES:
-                fit, predicted = left_out_fit(
-                    regression.x[:, block].T, basis, sizes / np.maximum(sizes + penalty, 1e-12)
-                )
-                loss = np.square(regression.x[:, block].T - predicted).mean(axis=1)
-                better = loss < error[block]
-                error[block[better]] = loss[better]
-                if penalty == 0:
-                    better = loss < error_of_mean[block]
-                    chosen[block[better]], error_of_mean[block[better]] = choice, loss[better]
-                    mean[:, block[better]] = fit[better].T
+    rows = np.ascontiguousarray(x.T, dtype=np.float32)
+    scores, loadings = principal_components(x, min(COMPONENTS, min(x.shape) // 10))
+    fixed = np.vstack([np.ones(len(x)), covariates.T]).astype(np.float32)
+    taken, error = choose_regressors(rows, scores, loadings, fixed, group, n_jobs)
+    nearest = nearest_neighbours(rows, _most_neighbours(rows, group), group, n_jobs)
+    regression = Regression(rows, nearest, scores, loadings, fixed, group, taken)
+    mean = np.empty(x.shape)
+
+    def fit_block(block: Indices) -> None:
+        basis = regression.basis(block, taken[block[0]])
+        mean[:, block] = project(basis, rows[block][:, None])[:, 0].T
+
+    regression.for_blocks(np.arange(len(rows)), fit_block, n_jobs)
     residual = x - mean
     return ConditionalLaw(regression, mean, residual, row_spread(residual), np.clip(1 - error, 0, 1))
 
 
-def left_out_fit(target: Basis, basis: Basis, shares: Basis) -> tuple[Basis, Basis]:
-    """Fits (b, n) of targets (b, n), and each row predicted from the others; `shares` (b, m) are what ridge leaves."""
-    fit: Basis = np.asarray((((target[:, None] @ basis) * shares[:, None]) @ basis.swapaxes(1, 2))[:, 0], np.float32)
-    leverage: Basis = np.minimum((np.square(basis) @ shares[..., None])[..., 0], np.float32(1 - 1e-3))
-    return fit, np.asarray(target - (target - fit) / (1 - leverage), np.float32)
+def choose_regressors(
+    rows: NDArray[np.float32],
+    scores: NDArray[np.float32],
+    loadings: NDArray[np.float32],
+    fixed: NDArray[np.float32],
+    group: Indices,
+    n_jobs: int,
+) -> tuple[Indices, Floats]:
+    """How many regressors predict each column best, and the expected square of their error.
+
+    Neighbours are found among one half of the rows and tried on the other, each half once: those that are near by
+    chance alone are no help there. What is left with m regressors, per degree of freedom, times n/(n − m), is the error
+    to be expected when all n rows are used.
+    """
+    p, n = rows.shape
+    order, half = np.random.default_rng(0).permutation(n), n // 2
+    count = min(_most_neighbours(rows, group), half // 4)
+    choices: list[int] = []
+    error = np.zeros((0, p))
+    for finding, trying in ((order[:half], order[half:]), (order[half:], order[:half])):
+        nearest = nearest_neighbours(rows[:, finding], max(1, count), group, n_jobs)
+        parts = (np.ascontiguousarray(part[:, trying]) for part in (rows, scores, fixed))
+        part_rows, part_scores, part_fixed = parts
+        trial = Regression(part_rows, nearest, part_scores, loadings, part_fixed, group, np.zeros(p, dtype=np.intp))
+        choices = trial.choices
+        error = error if len(error) else np.zeros((len(choices), p))
+
+        def add_errors(block: Indices, trial: Regression = trial, error: Floats = error) -> None:
+            left = unexplained(trial.x[block], trial.regressors(block, trial.choices[-1]), trial.choices)
+            m, n_trying = np.array(trial.choices)[:, None], trial.x.shape[1]
+            error[:, block] += left / np.maximum(n_trying - m, 1) * n / np.maximum(n - m, 1) / 2
+
+        trial.for_blocks(np.arange(p), add_errors, n_jobs)
+    best = error.argmin(axis=0)
+    return np.array(choices)[best], error.min(axis=0)
 
 
-def project(basis: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """QQᵀv for vectors (b, k, n) and orthonormal bases (b, n, m)."""
-    return np.asarray((values @ basis) @ basis.swapaxes(1, 2))
+def _most_neighbours(rows: NDArray[np.float32], group: Indices) -> int:
+    """None of a column's own group, and no more than a quarter of the rows."""
+    p, n = rows.shape
+    return max(1, min(NEIGHBOURS[-1], p - int(np.bincount(group).max()), n // 4))
 
 
-def nearest_neighbours(x: Floats, count: int, group: Indices) -> Indices:
-    """The `count` columns of other groups that each column of x is most correlated with, nearest first: (p, count)."""
-    p = x.shape[1]
-    single = x.astype(np.float32)
+def unexplained(target: Basis, regressors: Basis, counts: list[int]) -> Floats:
+    """What the first so many of the regressors (b, m, n) leave of the squares of targets (b, n): (counts, b)."""
+    along = triangular_turn(regressors) @ (regressors @ target[..., None])  # (b, m, 1)
+    explained = np.square(along[..., 0], dtype=np.float64).cumsum(axis=1)
+    return np.asarray(np.square(target, dtype=np.float64).sum(axis=1) - explained[:, np.array(counts) - 1].T)
+
+
+def project(basis: Basis, values: Basis) -> Basis:
+    """The part of vectors (b, k, n) within the span of orthonormal ones (b, m, n)."""
+    return np.asarray((values @ basis.swapaxes(1, 2)) @ basis)
+
+
+def nearest_neighbours(rows: NDArray[np.float32], count: int, group: Indices, n_jobs: int = 1) -> Indices:
+    """The `count` columns of other groups that each column (p, n) is most correlated with, nearest first: (p, count)."""
+    p = len(rows)
     nearest = np.empty((p, count), dtype=np.intp)
-    for block in np.array_split(np.arange(p), max(1, 4 * p * p // BLOCK)):
-        r = np.abs(single[:, block].T @ single)  # (b, p)
+
+    def of_block(block: Indices) -> None:
+        r = np.abs(rows[block] @ rows.T)  # (b, p)
         r[group[block][:, None] == group] = -1
         near = np.argpartition(-r, count - 1, axis=1)[:, :count]
         nearest[block] = np.take_along_axis(near, np.argsort(-np.take_along_axis(r, near, axis=1), axis=1), axis=1)
+
+    in_threads(of_block, np.array_split(np.arange(p), 4 * p * p // BLOCK + 1), n_jobs)
     return nearest
 
 
-def principal_components(x: Floats, count: int) -> tuple[Floats, Floats]:
-    """Scores (n, count) and loadings (count, p) of the leading components of x."""
+def principal_components(x: Floats, count: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Scores (count, n) and loadings (p, count) of the leading components of x (n, p)."""
+    (n, p), size = x.shape, min(x.shape)
     if count < 1:
-        return np.zeros((len(x), 0)), np.zeros((0, x.shape[1]))
-    wide = len(x) <= x.shape[1]
-    values, vectors = np.linalg.eigh(x @ x.T if wide else x.T @ x)
-    lead, sizes = vectors[:, ::-1][:, :count], np.sqrt(np.maximum(values[::-1][:count], 1e-12))
-    return (lead * sizes, (x.T @ lead / sizes).T) if wide else (x @ lead, lead.T)
+        return np.zeros((0, n), dtype=np.float32), np.zeros((p, 0), dtype=np.float32)
+    values, vectors = eigh(x @ x.T if n <= p else x.T @ x, subset_by_index=[size - count, size - 1])
+    lead, sizes = vectors[:, ::-1], np.sqrt(np.maximum(values[::-1], 1e-12))
+    scores, loadings = (lead * sizes, x.T @ lead / sizes) if n <= p else (x @ lead, lead)
+    return np.ascontiguousarray(scores.T, dtype=np.float32), np.asarray(loadings, dtype=np.float32)
 
 
 def row_spread(residual: Floats) -> Floats:
@@ -181,7 +248,12 @@ def row_spread(residual: Floats) -> Floats:
 
 
 def draw_copies(
-    law: ConditionalLaw, x: Floats, n_copies: int, generators: list[np.random.Generator], group: Indices
+    law: ConditionalLaw,
+    x: Floats,
+    n_copies: int,
+    generators: list[np.random.Generator],
+    group: Indices,
+    n_jobs: int = 1,
 ) -> NDArray[np.float32]:
     """X̃_j^1..K of every column, (columns, K, n). Columns of one group are drawn together."""
     copies = np.empty((x.shape[1], n_copies, len(x)), dtype=np.float32)
@@ -201,13 +273,14 @@ def draw_copies(
         for chunk in _chunks(features, levels):
             for columns, values in zip(chunk, _draw_values(law, x, chunk, n_copies, generators), strict=True):
                 copies[columns] = values.transpose(2, 0, 1)
-    for choice in range(len(REGRESSORS)):
-        mine = np.flatnonzero(turned & (law.regression.choice == choice))
-        for block, basis, _ in law.regression.blocks(choice, mine):
-            rest = copies[block] - project(basis, copies[block])
-            length = np.linalg.norm(law.residual[:, block], axis=0)[:, None, None]
-            rest *= length / np.maximum(np.linalg.norm(rest, axis=2, keepdims=True), 1e-12)
-            copies[block] = law.mean[:, block].T[:, None] + rest
+
+    def match(block: Indices) -> None:
+        rest = copies[block] - project(law.regression.basis(block, law.regression.taken[block[0]]), copies[block])
+        length = np.linalg.norm(law.residual[:, block], axis=0)[:, None, None]
+        rest *= length / np.maximum(np.linalg.norm(rest, axis=2, keepdims=True), 1e-12)
+        copies[block] = law.mean[:, block].T[:, None] + rest
+
+    law.regression.for_blocks(np.flatnonzero(turned), match, n_jobs)
     return copies
 
 

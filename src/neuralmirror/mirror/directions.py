@@ -46,10 +46,12 @@ class Directions:
         return Directions(self.values[columns], feature, self.covariates, self.scales[columns])
 
 
-def conditional_directions(data: StandardisedData, n_mirrors: int, seed: tuple[int, ...]) -> Directions:
+def conditional_directions(
+    data: StandardisedData, n_mirrors: int, seed: tuple[int, ...], n_jobs: int = 1
+) -> Directions:
     """X_j and X̃_j^k = E[X_j | X_-j] + residuals drawn anew."""
-    law = conditional_law(data.x, data.covariates, data.group)
-    copies = draw_copies(law, data.x, n_mirrors, feature_generators(data.x, *seed), data.group)
+    law = conditional_law(data.x, data.covariates, data.group, n_jobs)
+    copies = draw_copies(law, data.x, n_mirrors, feature_generators(data.x, *seed), data.group, n_jobs)
     return _joined(data, copies, law.scales, law)
 
 

@@ -238,7 +238,7 @@ class NeuralGaussianMirror(ControlledSelector):
     def _directions(self, data: StandardisedData, engine: Engine, seed: int, kept: Indices | None = None) -> Directions:
         """The opponents of all features of the data, which are those kept by a screening."""
         if self.noise == "conditional":
-            return conditional_directions(data, self.n_mirrors, (seed,))
+            return conditional_directions(data, self.n_mirrors, (seed,), engine.n_jobs)
         rule = self._scale_rule(self._columns_of(kept))
         return independent_directions(data, self.n_mirrors, rule, (seed,), engine.device)
 
