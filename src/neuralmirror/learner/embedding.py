@@ -45,5 +45,8 @@ def waves(scores: NDArray[np.float32], count: int, n_seen: int | None = None) ->
         values[..., wave, :] = now
         before, now = now, 2 * first * now - before
     values -= values[..., :n_seen].mean(axis=(-3, -1), keepdims=True)
-    spread = values[..., :n_seen].std(axis=(-3, -1), keepdims=True)
-    return np.asarray(values / np.where(spread > 1e-6, spread, 1.0), dtype=np.float32)
+    seen = values[..., :n_seen]
+    squares = np.einsum("...kbn,...kbn->...b", seen, seen) / (seen.shape[-3] * seen.shape[-1])
+    spread = np.sqrt(squares)[..., None, :, None]
+    values /= np.where(spread > 1e-6, spread, np.float32(1.0))
+    return values

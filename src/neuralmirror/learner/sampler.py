@@ -41,7 +41,8 @@ class Chain:
     @staticmethod
     def mean(chains: list[Chain]) -> Chain:
         """Several chains as one."""
-        return Chain(**{field.name: np.mean([getattr(c, field.name) for c in chains], axis=0) for field in fields(Chain)})
+        names = [field.name for field in fields(Chain)]
+        return Chain(**{name: np.mean([getattr(chain, name) for chain in chains], axis=0) for name in names})
 
 
 def sample(

@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 FUNCTIONS = 3  # waves of each direction in the scan of pairs
 MOST_PAIRS = 100
 MOST_TRIPLES = 60
-PAIR_WORK = 1.5e10  # floating-point operations that the scan of pairs by all functions may take
+PAIR_WORK = 5e9  # floating-point operations that the scan of pairs by all functions may take
 TRIPLE_WORK = 5e10
 TRIPLE_ROWS = 1500  # a product of three that matters stands out among fewer rows than there may be
 CHUNK = 2**28  # bytes of intermediate values
@@ -31,7 +31,7 @@ CHUNK = 2**28  # bytes of intermediate values
 
 def curved_features(inputs: Inputs, residual: Floats) -> Indices:
     """Features of which some direction's waves explain the residual better than chance."""
-    r = _standardised(residual, inputs.n_seen)  # (q, n)
+    r = _standardised(residual, inputs.n_seen).astype(np.float32)  # (q, n)
     found: list[Indices] = []
     each = 4 * ROUGH_WAVES * inputs.n_directions * len(residual)
     candidates = np.flatnonzero(inputs.single)
@@ -39,7 +39,8 @@ def curved_features(inputs: Inputs, residual: Floats) -> Indices:
     cuts = [chi2.isf(1 / tests, count * len(r)) for count in (SMOOTH_WAVES, ROUGH_WAVES)]
     for chunk in np.array_split(candidates, max(1, len(candidates) * each // CHUNK)):
         values = embedding.waves(inputs.scores[inputs.first_column[chunk], :, : inputs.n_seen], ROUGH_WAVES)
-        z = np.einsum("pkbn,qn->pkbq", values, r[:, : inputs.n_seen], optimize=True) ** 2 / inputs.n_seen
+        z = (values.reshape(-1, inputs.n_seen) @ r.T[: inputs.n_seen]) ** 2 / inputs.n_seen
+        z = z.reshape(*values.shape[:3], len(r))  # (p, K+1, b, q)
         smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (p, K+1)
         found.append(chunk[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
     return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)

@@ -5,7 +5,6 @@ lines first; then, until nothing new stands out in the residual: scan for curves
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan, terms
 from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Products = NDArray[np.float32]  # (columns, columns)
 
-MOST_BYTES = 2**29  # of the products of the terms' columns
+MOST_BYTES = 2**29  # of the products of lines
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -113,8 +113,7 @@ class SparseFit:
 
     def part(self, kinds: tuple[int, ...]) -> Floats:
         """What the terms of some kinds contribute to the fit, (n, q)."""
-        of_column = np.repeat(self.terms.option_kind, np.diff(self.terms.option_start))
-        held = np.isin(of_column, kinds)
+        held = np.isin(self.terms.option_kind[self.terms.option_of_column], kinds)
         return np.asarray(self.terms.columns[held].T.astype(np.float64) @ self.chain.coefficients[held])
 
 
@@ -129,28 +128,35 @@ def fit_sparse(
     n_jobs: int = 1,
 ) -> SparseFit:
     """Sample lines, scan what they leave, and sample again with what was found."""
-    structure = Structure.of_lines()
-    lines = products_of_lines(inputs) if not response.classes else None
+    lines = None if response.classes else products_of_lines(inputs)
     sampled = partial(_sampled, inputs, response, lines, n_jobs=n_jobs)
-    fit = sampled(structure, seed, effort=QUICK if scans else effort)
+    fit = sampled(Structure.of_lines(), seed, effort=QUICK if scans else effort)
     if not scans:
         return fit
-    for number in range(effort.rounds + 1):
-        found = structure.joined(_scan(inputs, fit, device, triples=number == effort.rounds))
-        if found.size() > structure.size():
-            structure = found
-            fit = sampled(structure, seed + number + 1, effort=QUICK)
+
+    def extended(found: Structure, number: int) -> SparseFit:
+        every = fit.structure.joined(found)
+        return fit if every.size() == fit.structure.size() else sampled(every, seed + number, effort=QUICK)
+
+    for number in range(effort.rounds):
+        in_use = fit.in_use().size()
+        fit = extended(_curves_and_pairs(inputs, fit, device), number + 1)
+        if fit.in_use().size() == in_use:
+            break  # the residual is what it was, and so would be what stands out in it
+    fit = extended(_triples(inputs, fit, device), effort.rounds + 1)
     return sampled(fit.in_use(), seed, effort=effort)
 
 
-def _scan(inputs: Inputs, fit: SparseFit, device: str, triples: bool) -> Structure:
-    """What stands out in the residual: curves and pairs, or triples, which are only worth a look when those are in."""
-    residual, nothing = fit.chain.residual, Structure.of_lines()
-    if triples:
-        return replace(nothing, triples=scan.outstanding_triples(inputs, residual, device))
-    ranking = fit.strengths().max(axis=1)
-    pairs = scan.outstanding_pairs(inputs, residual, ranking, device)
-    return replace(nothing, curved=scan.curved_features(inputs, residual), pairs=pairs)
+def _curves_and_pairs(inputs: Inputs, fit: SparseFit, device: str) -> Structure:
+    """Curves and pairs that stand out in the residual."""
+    residual, ranking = fit.chain.residual, fit.strengths().max(axis=1)
+    curved = scan.curved_features(inputs, residual)
+    return replace(Structure.of_lines(), curved=curved, pairs=scan.outstanding_pairs(inputs, residual, ranking, device))
+
+
+def _triples(inputs: Inputs, fit: SparseFit, device: str) -> Structure:
+    """Triples that stand out in the residual, which are only worth a look when curves and pairs are in."""
+    return replace(Structure.of_lines(), triples=scan.outstanding_triples(inputs, fit.chain.residual, device))
 
 
 def _sampled(
@@ -171,8 +177,7 @@ def _sampled(
         values, own_seed = response.values, seed * 1009 + number
         return sample(every, values, response.classes, own_seed, sweeps, sweeps // 3, inputs.n_seen, products)
 
-    with ThreadPoolExecutor(max(1, min(n_jobs, effort.chains))) as pool:
-        chains = list(pool.map(chain, range(effort.chains)))
+    chains = in_threads(chain, range(effort.chains), n_jobs)
     return SparseFit(every, Chain.mean(chains), structure, (inputs.n_features, inputs.n_directions))
 
 
@@ -186,18 +191,24 @@ def products_of_lines(inputs: Inputs) -> Products | None:
 
 
 def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) -> Products | None:
-    """The products of all columns over the rows seen, if memory allows, given those of the lines."""
-    size = len(every.columns)
-    if of_lines is None or 4 * size**2 > MOST_BYTES:
+    """The products of all columns over the rows seen, given those of the lines; None where lines are not most of them.
+
+    Waves and surfaces have so many columns, and change so often, that products with the residual are better taken anew.
+    """
+    is_line = every.option_kind[every.option_of_column] == LINE
+    if of_lines is None or 2 * is_line.sum() < len(is_line):
         return None
-    seen = every.columns[:, :n_seen]
-    is_line = np.repeat(every.option_kind, np.diff(every.option_start)) == LINE
-    products = np.empty((size, size), dtype=np.float32)
-    lines, others = np.flatnonzero(is_line), np.flatnonzero(~is_line)
-    products[np.ix_(lines, lines)] = of_lines
-    products[others] = seen[others] @ seen.T
-    products[:, others] = products[others].T
-    return products
+    return joined_products(every.columns[:, :n_seen], np.flatnonzero(is_line), of_lines)
+
+
+def joined_products(columns: Block, known: Indices, products: Products) -> Products:
+    """The products of all columns (c, n), of which those of some among each other are known."""
+    joined = np.empty((len(columns), len(columns)), dtype=np.float32)
+    joined[np.ix_(known, known)] = products
+    others = np.setdiff1d(np.arange(len(columns)), known)
+    joined[others] = columns[others] @ columns.T
+    joined[:, others] = joined[others].T
+    return joined
 
 
 def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:

@@ -4,19 +4,23 @@
 
 Both are fitted on half of the rows and predict the other half, which neither has seen; the weights are the
 least-squares slopes there, shrunk towards zero by what chance alone would give (James and Stein, 1961). A network
-that does not help on the first half is dropped at once, so a truth without a use for it costs little.
+that does not help there after a quarter of its steps on the first half, or after all of them, is dropped at once, so a
+truth without a use for it costs little.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import norm
+from sklearn.base import clone
 
 from neuralmirror._internal.device import torch_threads
+from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import NetworkFit, fit_network
@@ -38,6 +42,10 @@ class Engine:
     device: str = "cpu"
     n_jobs: int = 1
 
+    def with_steps(self, steps: int) -> Engine:
+        """The same with networks trained for so many steps."""
+        return replace(self, network=clone(self.network).set_params(steps=max(1, steps)))
+
 
 @dataclass(frozen=True)
 class LearnerFit:
@@ -53,8 +61,9 @@ def learn(inputs: Inputs, response: Response, engine: Engine, seed: int) -> Lear
     """Fit the parts that `engine.learner` names and weigh them."""
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
-    sparse = fit_sparse(inputs, response, seed, device=engine.device, n_jobs=engine.n_jobs)
-    unseen = predict_unseen(inputs, response, engine, seed)
+    on_all_rows = partial(fit_sparse, inputs, response, seed, device=engine.device, n_jobs=engine.n_jobs)
+    on_halves = partial(predict_unseen, inputs, response, engine, seed)
+    sparse, unseen = at_once(on_all_rows, on_halves, engine.n_jobs)
     weights = {"sparse": unseen.weight_of_sparse(), "network": unseen.weight_of_network()}
     strengths = weights["sparse"] * sparse.strengths()
     if weights["network"] > 0:
@@ -115,6 +124,17 @@ class Unseen:
         """The slope of what the sparse part leaves on the network's prediction."""
         return shrunken_slope(self.residual, self.parts["network"]) if "network" in self.parts else 0.0
 
+    def joined(self, other: Unseen) -> Unseen:
+        """These rows and others; a part that one of them lacks predicts nothing there."""
+        both = {
+            name: np.concatenate([half.parts.get(name, np.zeros_like(half.residual)) for half in (self, other)])
+            for name in self.parts
+        }
+        targets, residual = (
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("targets", "residual")
+        )
+        return Unseen(targets, (self.base + other.base) / 2, both, residual, self.classes)
+
     def explained(self, weights: dict[str, float]) -> dict[str, float]:
         """The share of the outcome that each part adds to those before it."""
         total, before, shares = self.parts["covariates"], 0.0, {}
@@ -128,37 +148,35 @@ class Unseen:
 
 def predict_unseen(inputs: Inputs, response: Response, engine: Engine, seed: int) -> Unseen:
     """Fit on each half of the rows, predict the other."""
-    halves = []
-    network = engine.learner == "auto"
+    halves: list[Unseen] = []
     for number, (order, half) in enumerate(_halves(inputs, seed)):
         seen, goal = inputs.rows(order, half), response.rows(order)
         sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device)
-        parts = {"covariates": sparse.part((COVARIATE,)), **{name: sparse.part(kinds) for name, kinds in PARTS.items()}}
-        if network:
-            fit, _ = residual_network(seen, sparse, engine, seed + number)
-            parts["network"] = fit.fitted() * _size(sparse.chain.residual[:half])
-        total = np.asarray(sum(parts[name] for name in ("covariates", *PARTS)))
-        values = codes(goal)
-        residual = values - total if not goal.classes else values - _probabilities(total, goal.classes)
-        halves.append(
-            Unseen(values[half:], values[:half].mean(axis=0), _from(parts, half), residual[half:], goal.classes)
-        )
-        if network and halves[0].weight_of_network() == 0:
-            network = False
-            halves[0].parts.pop("network")
-    first, second = halves
-    joined = {name: np.concatenate([first.parts[name], second.parts[name]]) for name in first.parts}
-    return Unseen(
-        np.concatenate([first.targets, second.targets]),
-        (first.base + second.base) / 2,
-        joined,
-        np.concatenate([first.residual, second.residual]),
-        response.classes,
-    )
+        unseen = _of_sparse(sparse, goal, half)
+        for steps in _trainings(engine, halves):
+            fit, _ = residual_network(seen, sparse, engine.with_steps(steps), seed + number)
+            unseen.parts["network"] = (fit.fitted() * _size(sparse.chain.residual[:half]))[half:]
+            if unseen.weight_of_network() == 0:
+                break
+        halves.append(unseen)
+    return halves[0].joined(halves[1])
 
 
-def _from(parts: dict[str, Floats], row: int) -> dict[str, Floats]:
-    return {name: values[row:] for name, values in parts.items()}
+def _trainings(engine: Engine, before: list[Unseen]) -> list[int]:
+    """The steps of the networks to be trained one after the other while they help: a short one first, and none where
+    the other half had no use for one."""
+    if engine.learner != "auto" or (before and before[0].weight_of_network() == 0):
+        return []
+    return [engine.network.steps] if before else [engine.network.steps // 4, engine.network.steps]
+
+
+def _of_sparse(sparse: SparseFit, goal: Response, half: int) -> Unseen:
+    """What the sparse part predicts of the rows from `half` on, which it has not seen."""
+    parts = {"covariates": sparse.part((COVARIATE,)), **{name: sparse.part(kinds) for name, kinds in PARTS.items()}}
+    total, values = np.asarray(sum(parts.values())), codes(goal)
+    residual = values - (_probabilities(total, goal.classes) if goal.classes else total)
+    unseen = {name: part[half:] for name, part in parts.items()}
+    return Unseen(values[half:], values[:half].mean(axis=0), unseen, residual[half:], goal.classes)
 
 
 def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:

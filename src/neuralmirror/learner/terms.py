@@ -59,6 +59,11 @@ class Terms:
         """The term that each option belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.term_start))
 
+    @property
+    def option_of_column(self) -> NDArray[np.int64]:
+        """The option that each column belongs to."""
+        return np.repeat(np.arange(len(self.option_kind)), np.diff(self.option_start))
+
 
 def assemble(terms: list[list[Option]], n_features: int, n_seen: int | None = None) -> Terms:
     """Flat arrays of a list of terms."""

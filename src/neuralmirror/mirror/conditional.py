@@ -191,7 +191,7 @@ def choose_regressors(
 def _most_neighbours(rows: NDArray[np.float32], group: Indices) -> int:
     """None of a column's own group, and no more than a quarter of the rows."""
     p, n = rows.shape
-    return max(1, min(NEIGHBOURS[-1], p - int(np.bincount(group).max()), n // 4))
+    return int(max(1, min(NEIGHBOURS[-1], p - np.bincount(group).max(), n // 4)))
 
 
 def unexplained(target: Basis, regressors: Basis, counts: list[int]) -> Floats:
@@ -207,7 +207,7 @@ def project(basis: Basis, values: Basis) -> Basis:
 
 
 def nearest_neighbours(rows: NDArray[np.float32], count: int, group: Indices, n_jobs: int = 1) -> Indices:
-    """The `count` columns of other groups that each column (p, n) is most correlated with, nearest first: (p, count)."""
+    """The columns of other groups that each column (p, n) is most correlated with, nearest first: (p, count)."""
     p = len(rows)
     nearest = np.empty((p, count), dtype=np.intp)
 

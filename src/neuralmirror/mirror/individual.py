@@ -7,22 +7,31 @@ found by a simultaneous fit, which sees all directions alike.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import terms
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.perceptron import individual_strengths
 from neuralmirror.learner.sampler import sample
-from neuralmirror.learner.sparse import Response, Structure, build_terms, main_term, pair_term, triple_term
+from neuralmirror.learner.sparse import (
+    Products,
+    Response,
+    Structure,
+    build_terms,
+    joined_products,
+    main_term,
+    pair_term,
+    triple_term,
+)
 from neuralmirror.learner.stacking import Engine, LearnerFit, codes, learn
-from neuralmirror.learner.terms import Option
+from neuralmirror.learner.terms import Option, Terms
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 BURN_IN, SWEEPS = 80, 240
 NETWORK_FLOATS = 2**28  # weights, gradients and moments of the networks that are trained at once
@@ -47,15 +56,33 @@ def sparse_strengths(
     """A chain for each feature: its terms have options for all its directions, those of the others for X alone."""
     plain = Inputs(directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen)
     shared = build_terms(plain, structure)
+    common = terms.assemble(shared, inputs.n_features)
+    products = None if response.classes else common.columns @ common.columns.T
+    term_of_column = common.term_of_option[common.option_of_column]
     shape = inputs.n_features, inputs.n_directions
 
     def strengths_of(feature: int) -> Floats:
-        own = terms.assemble(own_terms(inputs, plain, shared, structure, feature), shape[0])
-        chain = sample(own, response.values, response.classes, seed * 1009 + feature, SWEEPS, BURN_IN)
+        own_list = own_terms(inputs, plain, shared, structure, feature)
+        own = terms.assemble(own_list, shape[0])
+        kept = np.array([mine is theirs for mine, theirs in zip(own_list, shared, strict=True)])
+        chain = sample(
+            own,
+            response.values,
+            response.classes,
+            seed * 1009 + feature,
+            SWEEPS,
+            BURN_IN,
+            products=None if products is None else _own_products(own, kept, products, kept[term_of_column]),
+        )
         return np.asarray(terms.strengths(own, chain.sizes, shape)[feature])
 
-    with ThreadPoolExecutor(max(1, engine.n_jobs)) as pool:
-        return np.array(list(pool.map(strengths_of, range(shape[0]))))
+    return np.array(in_threads(strengths_of, range(shape[0]), engine.n_jobs))
+
+
+def _own_products(own: Terms, kept_terms: Flags, products: Products, kept_columns: Flags) -> Products:
+    """The products of a feature's own columns with all, beside those of the columns that are shared."""
+    kept = np.flatnonzero(kept_terms[own.term_of_option[own.option_of_column]])
+    return joined_products(own.columns, kept, products[np.ix_(kept_columns, kept_columns)])
 
 
 def own_terms(
