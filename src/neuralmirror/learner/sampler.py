@@ -7,7 +7,8 @@ tells the sampler which of them is X_j. The prior of an option is π_kind shared
 σ² are sampled too, so nothing is tuned. Classes are the signs, or the largest, of latent y (Albert and Chib, 1993).
 
 All that a term needs to know of the residual are its products with the term's columns. With the products of the columns
-among each other at hand these are kept up to date when a term changes, which few do, instead of taken anew.
+among each other at hand these are kept up to date when a term changes, which few do, instead of taken anew; and lines
+may change places.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, WIDTHS, Terms
+from neuralmirror.learner.compiled import compiled, dot, move, pick
+from neuralmirror.learner.places import NEAREST, change_places, line_tables, log_shares_of_lines
+from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, LINE, WIDTHS, Terms
 
 Floats = NDArray[np.float64]
 COVARIATE_VARIANCE = 100.0  # τ² of what is never selected: next to no shrinkage of standardised columns
 FRESH = 64  # sweeps after which products with the residual are taken anew, so that rounding errors do not add up
-compiled = numba.njit(cache=True, nogil=True, fastmath=True)
 
 
 @dataclass(frozen=True)
@@ -92,20 +93,6 @@ def sample(
 
 
 @compiled
-def _dot(a, b, n):  # type: ignore[no-untyped-def]
-    total = np.float32(0.0)
-    for i in range(n):
-        total += a[i] * b[i]
-    return total
-
-
-@compiled
-def _add(weight, column, to):  # type: ignore[no-untyped-def]
-    for i in range(column.shape[0]):
-        to[i] += weight * column[i]
-
-
-@compiled
 def _normal_above(bound):  # type: ignore[no-untyped-def]
     """A standard normal given that it exceeds `bound` (Robert, 1995)."""
     if bound < 0.4:
@@ -157,7 +144,7 @@ def _weigh_options(  # type: ignore[no-untyped-def]
         weight, size = log_prior[kind], 0.0
         for c in range(option_start[option], option_start[option + 1]):
             for q in range(residual.shape[0]):
-                product = along[q, c] if kept else _dot(columns[c], residual[q], n)
+                product = along[q, c] if kept else dot(columns[c], residual[q], n)
                 if squares[c] != last_square or kind != last_kind or q != last_output:
                     last_square, last_kind, last_output = squares[c], kind, q
                     variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
@@ -188,19 +175,11 @@ def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-u
 
 
 @compiled
-def _move(weight, c, q, columns, products, residual, along):  # type: ignore[no-untyped-def]
-    """Add a multiple of a column to the residual, and of its products to those of the residual."""
-    _add(np.float32(weight), columns[c], residual[q])
-    if along.shape[1]:
-        _add(np.float32(weight), products[c], along[q])
-
-
-@compiled
 def _take_products(columns, residual, along, n_seen):  # type: ignore[no-untyped-def]
     """The products of the residual with all columns, where they are kept."""
     for q in range(along.shape[0]):
         for c in range(along.shape[1]):
-            along[q, c] = _dot(columns[c], residual[q], n_seen)
+            along[q, c] = dot(columns[c], residual[q], n_seen)
 
 
 @compiled
@@ -208,7 +187,7 @@ def _put_back(option, columns, products, option_start, coefficients, residual, a
     """Add what an option explains to the residual again."""
     for c in range(option_start[option], option_start[option + 1]):
         for q in range(residual.shape[0]):
-            _move(coefficients[c, q], c, q, columns, products, residual, along)
+            move(coefficients[c, q], c, q, columns, products, residual, along)
 
 
 @compiled
@@ -254,17 +233,6 @@ def _record(first, here, odds, total, option_start, means, option_sizes, sums): 
 
 
 @compiled
-def _pick(odds, here, total):  # type: ignore[no-untyped-def]
-    """A place drawn by weight; `here` stands for the empty term."""
-    target, place = np.random.random() * total, 0
-    reached = odds[0]
-    while place < here and reached < target:
-        place += 1
-        reached += odds[place]
-    return place
-
-
-@compiled
 def _enter(  # type: ignore[no-untyped-def]
     option, kind, means, columns, squares, products, option_start, noise, spread, coefficients, residual, along, counts
 ):
@@ -278,7 +246,7 @@ def _enter(  # type: ignore[no-untyped-def]
             coefficients[c, q] = weight
             total_square[kind] += weight * weight
             n_weights[kind] += 1.0
-            _move(-weight, c, q, columns, products, residual, along)
+            move(-weight, c, q, columns, products, residual, along)
 
 
 @compiled
@@ -287,7 +255,7 @@ def _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, class
     _, total_square, n_weights = counts
     if not classes:
         for q in range(residual.shape[0]):
-            left = 0.5 * _dot(residual[q], residual[q], n_seen) + 0.05
+            left = 0.5 * dot(residual[q], residual[q], n_seen) + 0.05
             noise[q] = left / np.random.gamma(0.5 * n_seen + 0.5, 1.0)
     for kind in range(1, len(spread)):
         size = 0.5 * (total_square[kind] + spread_guess[kind])
@@ -330,6 +298,10 @@ def _chain(  # type: ignore[no-untyped-def]
     spread[0], shares = COVARIATE_VARIANCE, _first_shares(possible, family_of_kind)
     active = np.full(len(term_start) - 1, -1)
     along = np.zeros((outputs, len(products)), dtype=np.float32)
+    lines, line_of_column, term_of_line = line_tables(option_start, term_start, option_kind, len(squares))
+    near, weights = np.full((len(products), NEAREST), -1), np.zeros(NEAREST + 1)
+    weight_of_line = np.zeros(len(option_kind))
+    log_shares_of_lines(term_start, option_kind, weight_of_line)
     for sweep in range(sweeps):
         for count in counts:
             count[:] = 0.0
@@ -350,7 +322,7 @@ def _chain(  # type: ignore[no-untyped-def]
             total = _normalise(odds, last - first)
             if sweep >= burn_in:
                 _record(first, last - first, odds, total, option_start, means, option_sizes, sums)
-            place = _pick(odds, last - first, total)
+            place = pick(odds, last - first, total)
             active[term] = -1
             if place < last - first:
                 active[term] = first + place
@@ -359,6 +331,11 @@ def _chain(  # type: ignore[no-untyped-def]
                     first + place, kind, means[place], columns, squares, products, option_start, noise, spread,
                     coefficients, residual, along, counts,
                 )  # fmt: skip
+        if len(products):
+            change_places(
+                lines, weight_of_line, term_of_line, line_of_column, near, columns, squares, products, noise,
+                spread[LINE], coefficients, residual, along, counts, active, weights,
+            )  # fmt: skip
         _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes)
         _draw_shares(shares, counts[0], possible, family_of_kind)
         if sweep >= burn_in:

@@ -31,8 +31,8 @@ Basis = NDArray[np.float32]
 
 NEIGHBOURS = (4, 16, 64)  # how many of the nearest a column may be predicted from
 COMPONENTS = 20  # principal components, taken up between 16 and 64 neighbours
-JITTER = 1e-5  # added to the squares of regressors of length 1, so that some may depend on others
-PENALTY = 0.03  # of the squared weights of a logistic law
+JITTER = 1e-4  # added to the squares of regressors of length 1, so that some may depend on others
+PENALTY = 0.1  # of the squared weights of a logistic law
 NEAREST, LEADING = 8, 5  # neighbours and principal components that predict a column of few values
 FEW_VALUES = 10  # columns of at most so many distinct values are discrete
 BLOCK = 2**25  # bytes of the regressors that a thread holds at once

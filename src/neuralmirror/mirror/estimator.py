@@ -30,10 +30,11 @@ from neuralmirror.mirror.response import choose_response, standard_response
 from neuralmirror.mirror.scales import SCALES, ScaleRule
 from neuralmirror.mirror.simultaneous import simultaneous
 from neuralmirror.mirror.statistic import mirror_statistics
+from neuralmirror.mirror.turns import in_turns
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-SCHEMES = {"simultaneous": simultaneous, "individual": individual}
+SCHEMES = {"turns": in_turns, "simultaneous": simultaneous, "individual": individual}
 NOT_TOLD_APART = 0.99  # share of a feature's variance that the others predict, from which on copies are all but equal
 
 
@@ -64,8 +65,10 @@ class NeuralGaussianMirror(ControlledSelector):
 
     Parameters
     ----------
-    scheme : "simultaneous" or "individual"
-        One learner with copies of every feature, or one learner per feature with copies of that feature alone.
+    scheme : "turns", "simultaneous" or "individual"
+        Sixteen learners, each with copies of a sixteenth of the features; one learner with copies of every feature
+        (Algorithm 2); or one per feature with copies of that feature alone (Algorithm 1). Networks alone (`learner`)
+        see all copies at once in turns too.
     fdr : float
         The largest acceptable expected share of false features among those selected.
     offset : 0 or 1
@@ -123,7 +126,7 @@ class NeuralGaussianMirror(ControlledSelector):
 
     def __init__(
         self,
-        scheme: str = "simultaneous",
+        scheme: str = "turns",
         fdr: float = 0.1,
         offset: int = 1,
         noise: str = "conditional",

@@ -1,0 +1,136 @@
+"""Lines that change places with others they are close to.
+
+Where there is little noise a line hardly ever leaves the model for a better one near it, for both would have to pass
+through a model without either. Here a line in use may move at once: from a to b, drawn by weight among the empty lines
+nearest to a, and accepted with chance Σ_a/Σ_b, the sums of the weights among the nearest of either (Metropolis and
+Hastings). All directions of all features are lines alike.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from neuralmirror.learner.compiled import compiled, move, pick
+from neuralmirror.learner.terms import LINE
+
+NEAREST = 12  # lines that a line may change places with
+
+
+@compiled
+def nearest_lines(c, products, squares, line_of_column, near):  # type: ignore[no-untyped-def]
+    """The lines most correlated with a line, found when they are first asked for: their columns in near[c]."""
+    if near[c, 0] >= 0:
+        return
+    highest = np.full(near.shape[1], -1.0)
+    for other in range(len(squares)):
+        if other == c or line_of_column[other] < 0 or squares[other] <= 0.0:
+            continue
+        closeness = products[c, other] * products[c, other] / squares[other]
+        place = near.shape[1] - 1
+        if closeness <= highest[place]:
+            continue
+        while place > 0 and highest[place - 1] < closeness:
+            highest[place], near[c, place] = highest[place - 1], near[c, place - 1]
+            place -= 1
+        highest[place], near[c, place] = closeness, other
+
+
+@compiled
+def _line_weight(c, along, given, coefficients, products, squares, noise, spread):  # type: ignore[no-untyped-def]
+    """Log weight of a line when the line `given` is taken out of the fit."""
+    weight = 0.0
+    for q in range(along.shape[0]):
+        product = along[q, c] + coefficients[given, q] * products[given, c]
+        variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread)
+        mean = variance * product / noise[q]
+        weight += 0.5 * math.log(variance / spread) + 0.5 * mean * mean / variance
+    return weight
+
+
+@compiled
+def _weigh_nearest(  # type: ignore[no-untyped-def]
+    c, given, weight_of_line, term_of_line, line_of_column, active, near, along, coefficients, products, squares, noise,
+    spread, weights,
+):  # fmt: skip
+    """Weights, relative to that of the line `given`, of a line and of those near it in empty terms; their sum."""
+    own, highest = term_of_line[line_of_column[given]], weight_of_line[line_of_column[given]]
+    base = highest + _line_weight(given, along, given, coefficients, products, squares, noise, spread)
+    total, found = 0.0, False
+    for place in range(near.shape[1] + 1):
+        other = c if place == near.shape[1] else near[c, place]
+        weights[place] = 0.0
+        if other < 0:
+            continue
+        term = term_of_line[line_of_column[other]]
+        if (active[term] < 0 and term != own) or other == given:
+            found = found or other == given
+            log_weight = weight_of_line[line_of_column[other]] - base
+            log_weight += _line_weight(other, along, given, coefficients, products, squares, noise, spread)
+            weights[place] = math.exp(min(log_weight, 300.0))
+            total += weights[place]
+    return total, found
+
+
+@compiled
+def change_places(  # type: ignore[no-untyped-def]
+    lines, weight_of_line, term_of_line, line_of_column, near, columns, squares, products, noise, spread, coefficients,
+    residual, along, counts, active, weights,
+):  # fmt: skip
+    """Offer every line in use the places of the empty lines near it."""
+    for term in range(len(active)):
+        if active[term] < 0 or lines[active[term]] < 0:
+            continue
+        here = lines[active[term]]
+        nearest_lines(here, products, squares, line_of_column, near)
+        total, _ = _weigh_nearest(
+            here, here, weight_of_line, term_of_line, line_of_column, active, near, along, coefficients, products,
+            squares, noise, spread, weights,
+        )  # fmt: skip
+        place = pick(weights, near.shape[1], total)
+        there = here if place == near.shape[1] else near[here, place]
+        if there == here:
+            continue
+        nearest_lines(there, products, squares, line_of_column, near)
+        total_there, way_back = _weigh_nearest(
+            there, here, weight_of_line, term_of_line, line_of_column, active, near, along, coefficients, products,
+            squares, noise, spread, weights,
+        )  # fmt: skip
+        if not way_back or np.random.random() * total_there > total:
+            continue
+        for q in range(along.shape[0]):
+            before = coefficients[here, q]
+            move(before, here, q, columns, products, residual, along)
+            variance = 1.0 / (squares[there] / noise[q] + 1.0 / spread)
+            after = variance * along[q, there] / noise[q] + math.sqrt(variance) * np.random.standard_normal()
+            coefficients[there, q] = after
+            move(-after, there, q, columns, products, residual, along)
+            counts[1][LINE] += after * after - before * before
+        active[term_of_line[line_of_column[there]]] = line_of_column[there]
+        active[term] = -1
+
+
+@compiled
+def line_tables(option_start, term_start, option_kind, n_columns):  # type: ignore[no-untyped-def]
+    """The column of each option that is a single line, the option of each such column, and its term; −1 elsewhere."""
+    lines, term_of_line = np.full(len(option_kind), -1), np.full(len(option_kind), -1)
+    line_of_column = np.full(n_columns, -1)
+    for term in range(len(term_start) - 1):
+        for option in range(term_start[term], term_start[term + 1]):
+            term_of_line[option] = term
+            if option_kind[option] == LINE and option_start[option + 1] - option_start[option] == 1:
+                lines[option] = option_start[option]
+                line_of_column[option_start[option]] = option
+    return lines, line_of_column, term_of_line
+
+
+@compiled
+def log_shares_of_lines(term_start, option_kind, log_prior_of_line):  # type: ignore[no-untyped-def]
+    """−log of how many lines the term of each option has: they share the prior of their term."""
+    for term in range(len(term_start) - 1):
+        alike = 0
+        for option in range(term_start[term], term_start[term + 1]):
+            alike += option_kind[option] == LINE
+        for option in range(term_start[term], term_start[term + 1]):
+            log_prior_of_line[option] = -math.log(max(1, alike))
