@@ -41,7 +41,7 @@ class Effort(NamedTuple):
         return self.most if products_known else int(np.clip(self.work / every.columns.size, self.least, self.most))
 
 
-FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 120, 400)
+FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 120, 250)
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,8 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) ->
 def joined_products(columns: Block, known: Indices, products: Products) -> Products:
     """The products of all columns (c, n), of which those of some among each other are known."""
     joined = np.empty((len(columns), len(columns)), dtype=np.float32)
-    joined[np.ix_(known, known)] = products
+    run = slice(known[0], known[-1] + 1)
+    joined[(run, run) if len(known) == known[-1] + 1 - known[0] else np.ix_(known, known)] = products
     others = np.setdiff1d(np.arange(len(columns)), known)
     joined[others] = columns[others] @ columns.T
     joined[:, others] = joined[others].T

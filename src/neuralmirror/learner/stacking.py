@@ -24,7 +24,7 @@ from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import NetworkFit, fit_network
-from neuralmirror.learner.sparse import QUICK, Response, SparseFit, fit_sparse
+from neuralmirror.learner.sparse import FULL, QUICK, Effort, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
 
 Floats = NDArray[np.float64]
@@ -57,11 +57,11 @@ class LearnerFit:
     sparse: SparseFit | None
 
 
-def learn(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
+def learn(inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort = FULL) -> LearnerFit:
     """Fit the parts that `engine.learner` names and weigh them."""
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
-    on_all_rows = partial(fit_sparse, inputs, response, seed, device=engine.device, n_jobs=engine.n_jobs)
+    on_all_rows = partial(fit_sparse, inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
     on_halves = partial(predict_unseen, inputs, response, engine, seed)
     sparse, unseen = at_once(on_all_rows, on_halves, engine.n_jobs)
     weights = {"sparse": unseen.weight_of_sparse(), "network": unseen.weight_of_network()}

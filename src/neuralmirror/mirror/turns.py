@@ -18,6 +18,7 @@ from neuralmirror.learner import terms
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import sample
 from neuralmirror.learner.sparse import (
+    Effort,
     Products,
     Response,
     Structure,
@@ -37,6 +38,7 @@ Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 TURNS = 16
+SEARCH = Effort(chains=1, rounds=2, work=2e9, least=200, most=600)  # of the common fit
 
 
 class Sweeps(NamedTuple):
@@ -47,7 +49,7 @@ class Sweeps(NamedTuple):
 
 
 def in_turns(directions: Directions, response: Response, engine: Engine, seed: int) -> tuple[LearnerFit, Floats]:
-    """The common fit, and the strengths (p, K+1) of all directions, measured by turns; networks alone see all at once."""
+    """The common fit, and the strengths (p, K+1) of all directions by turns; networks alone see all at once."""
     if engine.learner == "network":
         return simultaneous(directions, response, engine, seed)
     p = directions.n_features
@@ -59,7 +61,7 @@ def by_turns(
 ) -> tuple[LearnerFit, Floats]:
     """What the learners have in common comes from a fit that sees all directions alike; strengths from the turns."""
     inputs, order = blinded(directions)
-    common = learn(inputs, response, engine, seed)
+    common = learn(inputs, response, engine, seed, SEARCH)
     assert common.sparse is not None
     found = sparse_strengths(directions, inputs, response, common.sparse.structure, engine, seed, turns, sweeps)
     from_network = common.strengths - common.weights["sparse"] * common.sparse.strengths()
