@@ -20,9 +20,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
-demo: $(STAMP)  ## select features in the built-in example; results in demo-results/
-	rm -rf demo-results
-	$(BIN)/neuralmirror demo --out demo-results
+demo: $(STAMP)  ## select features in the built-in example; replaces the results in demo-results/
+	$(BIN)/neuralmirror demo --out demo-results --force
 
 test: $(STAMP)  ## all tests but the slow ones, with the branches that they cover
 	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
