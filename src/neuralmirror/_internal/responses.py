@@ -66,7 +66,8 @@ def guess_task(y: NDArray[Any], task: str) -> str:
     numeric = y.dtype.kind in "fiu"
     if task == "regression" and not numeric and y.dtype.kind != "b":
         raise ValueError(
-            f"task='regression' needs a numeric y, got {y.dtype} such as {y[0]!r}; use task='classification' (--task classification)"
+            f"task='regression' needs a numeric y, got {y.dtype} such as {y[0]!r}; "
+            "use task='classification' (--task classification)"
         )
     if task != "auto":
         return task
