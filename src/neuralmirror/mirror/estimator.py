@@ -53,6 +53,7 @@ class Draw:
     curve_y: Floats  # (f, points)
     pairs: Indices  # (t, 2): features that act together
     pair_strengths: Floats  # (t,)
+    level_y: Floats  # (columns,): the effect at each level of a category, NaN elsewhere
 
 
 class NeuralGaussianMirror(ControlledSelector):
@@ -205,6 +206,8 @@ class NeuralGaussianMirror(ControlledSelector):
         placed[every] = strengths
         scales = np.zeros(len(self._feature))
         scales[self._columns_of(kept)] = directions.scales
+        levels = np.full(len(self._feature), np.nan)
+        levels[self._columns_of(kept)] = shapes.levels
         return Draw(
             strengths=placed,
             scales=scales,
@@ -218,6 +221,7 @@ class NeuralGaussianMirror(ControlledSelector):
             curve_y=shapes.y,
             pairs=every[shapes.pairs],
             pair_strengths=shapes.pair_strengths,
+            level_y=levels,
         )
 
     def _screened_on_a_third(
@@ -355,6 +359,11 @@ class NeuralGaussianMirror(ControlledSelector):
                 values = self._means[column] + self._sd[column] * x
                 kept = self._curves.setdefault(str(column), {"x": values.tolist(), "y": []})
                 kept["y"].append((unit * y).tolist())
+                members = np.flatnonzero(self._feature == feature)
+                if len(members) > 1 and np.isfinite(draw.level_y[members]).all():
+                    levels = kept.setdefault("levels", {str(j): [] for j in np.sort(place[members])})
+                    for member in members:
+                        levels[str(place[member])].append(unit * float(draw.level_y[member]))
         totals: dict[tuple[str, str], float] = {}
         for draw in draws:
             for (a, b), strength in zip(draw.pairs, draw.pair_strengths, strict=True):
