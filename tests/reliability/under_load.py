@@ -1,6 +1,8 @@
-"""Time `select` alone and beside busy processes: it may take twice as long as its share of the cores explains.
+"""Time `select` alone and beside busy processes: it may slow down twice as much as a plain loop does, and no more.
 
 python tests/reliability/under_load.py 1 2 4 --repeats 3
+
+The loop, timed before and after every run, tells which share of a core a process gets, whatever else goes on.
 """
 
 import argparse
@@ -17,46 +19,60 @@ from pathlib import Path
 from cohort import write_table
 
 BUSY = "while True: sum(range(100_000))"
+PLAIN = "for _ in range(1500): sum(range(100_000))"
 POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-MOST = 2.0  # times what the share of the cores explains
+MOST = 2.0  # times the slow-down of a plain loop
+
+Times = tuple[float, float, float]  # of a run, of the loop, and processor seconds of the run
 
 
 def main(neighbours: list[int], repeats: int, options: list[str]) -> list[str]:
     """What took longer than it may; nothing if all is well."""
-    cores, wrong = len(os.sched_getaffinity(0)), []
+    wrong = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        data = write_table(folder / "table.csv")
-        timed(data, folder / "first", options)  # whatever is compiled or read from disk has been
-        alone, used = median([timed(data, folder / f"alone-{i}", options) for i in range(repeats)])
-        print(f"alone: {alone:.1f} s, {used:.1f} of {cores} cores")
+        write_table(folder / "table.csv")
+        measured(folder, "first", options)  # whatever is compiled or read from disk has been
+        alone = medians([measured(folder, f"alone-{i}", options) for i in range(repeats)])
+        print(
+            f"alone: {alone[0]:.1f} s, of which the processor {alone[2]:.1f} s; the loop {alone[1]:.1f} s", flush=True
+        )
         for number in neighbours:
             with busy(number):
-                runs = [timed(data, folder / f"beside-{number}-{i}", options) for i in range(repeats)]
-            fair = alone * max(1.0, used * (number + 1) / cores)
-            took = median(runs)[0]
+                runs = [measured(folder, f"beside-{number}-{i}", options) for i in range(repeats)]
+            run, loop, used = (beside / before for beside, before in zip(medians(runs), alone, strict=True))
             print(
-                f"beside {number} busy processes: {took:.1f} s, {took / alone:.1f} times the time alone, "
-                f"{took / fair:.1f} times what its share of the cores explains"
+                f"beside {number} busy processes: {medians(runs)[0]:.1f} s, {run:.1f} times as long, and the loop "
+                f"{loop:.1f} times: {run / loop:.1f} times what its share explains; processor time {used:.2f} times",
+                flush=True,
             )
-            wrong += [f"beside {number}: {took:.1f} s, at most {MOST * fair:.1f}"] if took > MOST * fair else []
+            if run > MOST * loop:
+                wrong.append(f"beside {number}: {run:.1f} times as long, at most {MOST * loop:.1f}")
     print(f"{len(wrong)} problems")
     return wrong
 
 
-def timed(data: Path, out: Path, options: list[str]) -> tuple[float, float]:
-    """Seconds on the clock, and processor seconds, of one run with the threads that it chooses itself."""
+def measured(folder: Path, name: str, options: list[str]) -> Times:
+    """A run with the threads that it chooses itself, between two plain loops."""
+    words = ["select", folder / "table.csv", "--target", "y", "-o", folder / name, "--quiet", *options]
+    loop = [timed(["-c", PLAIN])[0]]
+    run, processor = timed(["-m", "neuralmirror", *map(str, words)])
+    loop.append(timed(["-c", PLAIN])[0])
+    return run, statistics.mean(loop), processor
+
+
+def timed(words: list[str]) -> tuple[float, float]:
+    """Seconds on the clock, and processor seconds, of a Python process."""
     free = {name: value for name, value in os.environ.items() if name not in POOLS}
-    words = [sys.executable, "-m", "neuralmirror", "select", data, "--target", "y", "-o", out, "--quiet", *options]
     began, before = time.perf_counter(), sum(os.times()[2:4])
-    subprocess.run([str(word) for word in words], check=True, env=free)
+    subprocess.run([sys.executable, *words], check=True, env=free)
     return time.perf_counter() - began, sum(os.times()[2:4]) - before
 
 
-def median(runs: list[tuple[float, float]]) -> tuple[float, float]:
-    """The usual time, and the cores that it kept busy."""
-    seconds = statistics.median(run[0] for run in runs)
-    return seconds, statistics.median(run[1] / run[0] for run in runs)
+def medians(runs: list[Times]) -> Times:
+    """The usual times."""
+    run, loop, processor = (statistics.median(run[part] for run in runs) for part in range(3))
+    return run, loop, processor
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -30,6 +31,26 @@ def resolve_jobs(n_jobs: int | None) -> int:
     if count == 0:
         raise ValueError("n_jobs must be a number of threads or −1 for all cores, got 0; leave it out for the default")
     return count if count > 0 else max(1, available + 1 + count)
+
+
+@contextmanager
+def thread_limit(count: int | None) -> Iterator[None]:
+    """PyTorch, BLAS, OpenMP and numba on so many threads within the block; None leaves them as they are."""
+    if count is None:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    numba = sys.modules.get("numba")
+    before = None if numba is None else numba.get_num_threads()
+    try:
+        with torch_threads(count), threadpool_limits(count):
+            if numba is not None:
+                numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+            yield
+    finally:
+        if numba is not None:
+            numba.set_num_threads(before)
 
 
 @contextmanager

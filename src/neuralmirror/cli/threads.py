@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from neuralmirror._internal.device import thread_limit
 
 QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}  # idle threads sleep; spinning ones slow their neighbours
 POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -37,18 +38,9 @@ def threads(jobs: int | None) -> Iterator[int]:
     number = core_count(jobs)
     before = {name: os.environ.get(name) for name in POOLS}
     os.environ.update(dict.fromkeys(POOLS, str(number)))  # for what is not loaded yet
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch_before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    if "numba" in sys.modules:
-        numba = sys.modules["numba"]
-        numba.set_num_threads(min(number, numba.config.NUMBA_NUM_THREADS))
     try:
-        with threadpool_limits(number):
+        with thread_limit(number):
             yield number
     finally:
-        torch.set_num_threads(torch_before)
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})

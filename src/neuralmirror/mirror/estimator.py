@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from neuralmirror._internal import checks
 from neuralmirror._internal.cache import cached, fingerprint
-from neuralmirror._internal.device import resolve_device, resolve_jobs
+from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector
@@ -178,7 +178,8 @@ class NeuralGaussianMirror(ControlledSelector):
         folder = self._folder(data, seed)
         draws = []
         n_repeats = checks.check_count("n_repeats", self.n_repeats)
-        with progress("Learning from mirrored features", n_repeats, self.progress) as tick:
+        threads = None if self.n_jobs is None else engine.n_jobs
+        with thread_limit(threads), progress("Learning from mirrored features", n_repeats, self.progress) as tick:
             for number in range(n_repeats):
                 one = partial(self._draw, data, engine, seed + 7919 * number)
                 draws.append(cached(folder, f"draw-{number}", Draw, one))
