@@ -195,6 +195,14 @@ def test_the_page_fits_and_every_control_has_a_name(width: int, browser: Any, re
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_the_choice_of_light_or_dark_is_kept(browser: Any, results: dict[str, Path]) -> None:
+    page = opened(browser, results["plain"])
+    page.find_element("id", "theme").click()
+    chosen = page.execute_script("return document.documentElement.dataset.theme")
+    page = opened(browser, results["plain"])
+    assert page.execute_script("return document.documentElement.dataset.theme") == chosen
+
+
 @pytest.mark.parametrize(("figure", "first"), [("mirror", "selected"), ("manhattan", "<rs")])
 def test_arrow_keys_read_the_marks_of_a_figure(figure: str, first: str, browser: Any, results: dict[str, Path]) -> None:
     page = opened(browser, results["plain"])
