@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from neuralmirror._internal.device import thread_limit
-
 QUIET = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}  # idle threads sleep; spinning ones slow their neighbours
 POOLS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -38,6 +36,8 @@ def threads(jobs: int | None) -> Iterator[int]:
     number = core_count(jobs)
     before = {name: os.environ.get(name) for name in POOLS}
     os.environ.update(dict.fromkeys(POOLS, str(number)))  # for what is not loaded yet
+    from neuralmirror._internal.device import thread_limit
+
     try:
         with thread_limit(number):
             yield number
