@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,22 +34,17 @@ def resolve_jobs(n_jobs: int | None) -> int:
 
 @contextmanager
 def thread_limit(count: int | None) -> Iterator[None]:
-    """PyTorch, BLAS, OpenMP and numba on so many threads within the block; None leaves them as they are."""
+    """PyTorch, BLAS and OpenMP on so many threads within the block; None leaves them as they are.
+
+    Our compiled code starts no threads of numba's, and asking numba for their number would start them.
+    """
     if count is None:
         yield
         return
     from threadpoolctl import threadpool_limits
 
-    numba = sys.modules.get("numba")
-    before = None if numba is None else numba.get_num_threads()
-    try:
-        with torch_threads(count), threadpool_limits(count):
-            if numba is not None:
-                numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-            yield
-    finally:
-        if numba is not None:
-            numba.set_num_threads(before)
+    with torch_threads(count), threadpool_limits(count):
+        yield
 
 
 @contextmanager
