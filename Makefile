@@ -44,7 +44,7 @@ reliability: $(STAMP)  ## kill runs, fill the disk, run at once, damage files; s
 	$(SINGLE) $(BIN)/python tests/reliability/mutated_models.py 10000
 	$(SINGLE) $(BIN)/python tests/io/fuzz_readers.py --files 20000
 	$(BIN)/python tests/reliability/across_pythons.py $(PYTHONS)
-	$(BIN)/python tests/reliability/under_load.py 1 2 4
+	$(BIN)/python tests/reliability/under_load.py 1 2 --repeats 2
 
 bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
