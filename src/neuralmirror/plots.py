@@ -129,13 +129,15 @@ def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray
 def plot_effects(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Axes | None = None) -> Axes:
     """The effects of the `most` strongest selected features along their standard scores, with bands over the draws."""
     check_is_fitted(estimator)
-    ax, effects = _axes(ax), sorted(estimator.effects().items(), key=lambda item: -item[1].size)
+    once = [(name, one) for name, one in estimator.effects().items() if not one.levels or name == one.levels[0]]
+    ax, effects = _axes(ax), sorted(once, key=lambda item: -item[1].size)
     for number, (name, effect) in enumerate(effects[:most]):
         colour = plt.get_cmap("tab20")(number % 20)
         spread = effect.x.std() or 1.0
         x = (effect.x - effect.x.mean()) / spread
-        ax.plot(x, effect.y, color=colour, label=f"{name} ({effect.shape})")
-        if (effect.low < effect.high).any():
+        style = "o" if effect.levels else "-"  # levels have no order that a line could follow
+        ax.plot(x, effect.y, style, color=colour, label=f"{name} ({effect.shape})")
+        if not effect.levels and (effect.low < effect.high).any():
             ax.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, linewidth=0)
     ax.axhline(0, color=QUIET, linewidth=0.8)
     ax.set(xlabel="feature, in standard deviations", ylabel="effect, in units of y")

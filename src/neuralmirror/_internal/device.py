@@ -33,6 +33,21 @@ def resolve_jobs(n_jobs: int | None) -> int:
 
 
 @contextmanager
+def thread_limit(count: int | None) -> Iterator[None]:
+    """PyTorch, BLAS and OpenMP on so many threads within the block; None leaves them as they are.
+
+    Our compiled code starts no threads of numba's, and asking numba for their number would start them.
+    """
+    if count is None:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    with torch_threads(count), threadpool_limits(count):
+        yield
+
+
+@contextmanager
 def torch_threads(count: int | None) -> Iterator[None]:
     """PyTorch on so many threads within the block; None leaves them as they are."""
     import torch

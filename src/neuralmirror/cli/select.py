@@ -94,7 +94,13 @@ def show_selection(record: dict[str, Any], out: Path) -> None:
         show_filled(COLUMNS, [feature_row(one, record["settings"]["n_repeats"]) for one in found[:SHOWN]])
     if len(found) > SHOWN:
         say(f"and {len(found) - SHOWN} more in selection.csv")
-    for text in (record["result"]["explanation"], *parts(record), *calibration(record), *cautions(record)):
+    for text in (
+        *levels(found[:SHOWN]),
+        record["result"]["explanation"],
+        *parts(record),
+        *calibration(record),
+        *cautions(record),
+    ):
         say(text)
     say(draws(record["settings"]["n_repeats"]))
     say(f"Results in {out}; open {out / 'report.html'}")
@@ -116,6 +122,14 @@ def feature_row(one: dict[str, Any], n_repeats: int) -> tuple[str, ...]:
         f"{one['q_value']:.3g}",
         f"{one['statistic']:.3g}{weak}",
     )
+
+
+def levels(found: list[dict[str, Any]]) -> list[str]:
+    """The mean effect at each level of the selected categories."""
+    from neuralmirror.report.shapes import by_level
+
+    categories = [one for one in found if (one["effect"] or {}).get("levels")]
+    return [f"{one['feature']} by level: {by_level(one['effect'])}" for one in categories]
 
 
 def draws(number: int) -> str:

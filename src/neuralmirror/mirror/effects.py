@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ Indices = NDArray[np.intp]
 
 POINTS = 40  # of an effect's curve
 MOSTLY_TOGETHER = 0.2  # a feature whose own effect is below this share of what it does with another acts only with it
+BY_LEVEL, ONLY_WITH_OTHERS = "differs by level", "only with others"  # shapes of a category, and of a mere partner
 STRAIGHT = 0.95  # correlation of an effect with its feature from which on it is told as rising or falling
 
 
@@ -32,53 +33,74 @@ class Curves:
     y: Floats  # (f, POINTS)
     pairs: Indices  # (t, 2)
     pair_strengths: Floats  # (t,)
+    levels: Floats  # (columns,): the mean effect where a column of two values is at the upper one; NaN for others
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A feature's main effect: `y` at `x`, in their units, between `low` and `high` over the draws."""
+    """A feature's main effect: `y` at `x`, in their units, between `low` and `high` over the draws.
+
+    A category has the names of its levels in `levels`, and `y` at each of them; `x` only counts them.
+    """
 
     x: Floats
     y: Floats
     low: Floats
     high: Floats
-    shape: str  # rises, falls, curved, or only with others
+    shape: str  # rises, falls, curved, differs by level, or only with others
     size: float  # standard deviation of the effect, in units of y
     partners: list[str]
+    levels: list[str] = field(default_factory=list)
 
 
 def curves_of(fit: LearnerFit, directions: Directions, most: int = 300) -> Curves:
     """Main effects and pairs of the sparse part, with X_j itself and not its copies."""
-    nothing = np.zeros((0, POINTS))
+    nothing, levels = np.zeros((0, POINTS)), np.full(len(directions.values), np.nan)
     if fit.sparse is None:
-        return Curves(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros((0, 2), dtype=np.intp), np.zeros(0))
+        return Curves(
+            np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros((0, 2), dtype=np.intp), np.zeros(0), levels
+        )
     _, order = blinded(directions)
     own = np.argmin(order, axis=1)  # the place of X_j among its directions
     strongest = np.sort(np.argsort(-fit.strengths.max(axis=1), kind="stable")[:most])
-    shapes = [_curve(fit, directions, int(j), int(own[j])) for j in strongest]
+    shapes = []
+    for feature in strongest:
+        main, columns = _main_effect(fit, int(feature), int(own[feature])), directions.feature == feature
+        shapes.append(_curve(main, directions.values[columns][0, 0].astype(np.float64)))
+        if columns.sum() > 1:
+            levels[columns] = _at_upper_value(main, directions.values[columns, 0])
     pairs, sizes = _pairs(fit, own)
-    return Curves(strongest, np.array([x for x, _ in shapes]), np.array([y for _, y in shapes]), pairs, sizes)
+    return Curves(strongest, np.array([x for x, _ in shapes]), np.array([y for _, y in shapes]), pairs, sizes, levels)
 
 
-def _curve(fit: LearnerFit, directions: Directions, feature: int, place: int) -> tuple[Floats, Floats]:
-    """The mean main effect in slices of equal size along X_j."""
+def _main_effect(fit: LearnerFit, feature: int, place: int) -> Floats:
+    """What a feature does by itself in every row, to the output that it moves most."""
     assert fit.sparse is not None
     terms, chain = fit.sparse.terms, fit.sparse.chain
     options = np.flatnonzero(
         (terms.option_directions[:, 0] == (feature, place)).all(axis=1) & (terms.option_directions[:, 1, 0] < 0)
     )
-    effect = np.zeros((directions.values.shape[2], chain.coefficients.shape[1]))
+    effect = np.zeros((terms.columns.shape[1], chain.coefficients.shape[1]))
     for option in options:
         held = slice(terms.option_start[option], terms.option_start[option + 1])
         effect += terms.columns[held].T @ chain.coefficients[held]
-    main = effect[:, int(np.argmax(effect.var(axis=0)))]
-    x = directions.values[np.searchsorted(directions.feature, feature), 0].astype(np.float64)
+    return np.asarray(effect[:, int(np.argmax(effect.var(axis=0)))], dtype=np.float64)
+
+
+def _curve(main: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """The mean main effect in slices of equal size along X_j."""
     slices = np.array_split(np.argsort(x, kind="stable"), min(POINTS, len(x)))
     points = np.linspace(0, len(slices) - 1, POINTS).astype(int)
     return (
         np.array([x[slices[i]].mean() for i in points]),
         np.array([main[slices[i]].mean() for i in points]),
     )
+
+
+def _at_upper_value(main: Floats, columns: NDArray[np.float32]) -> Floats:
+    """The mean effect in the rows where each column (c, n) is at the upper of its two values; NaN if it has more."""
+    two = [len(np.unique(column)) == 2 for column in columns]
+    return np.array([main[x == x.max()].mean() if known else np.nan for x, known in zip(columns, two, strict=True)])
 
 
 def _pairs(fit: LearnerFit, own: Indices) -> tuple[Indices, Floats]:
@@ -107,10 +129,36 @@ def effects_of_selected(mirror: NeuralGaussianMirror) -> dict[str, Effect]:
         partners.setdefault(str(two), {})[str(one)] = float(strength)
     found = {}
     for column in np.flatnonzero(mirror.support_):
-        curves = mirror._curves.get(str(mirror._leaders[column]))
+        lead = int(mirror._leaders[column])
+        curves = mirror._curves.get(str(lead))
         if curves is not None:
-            found[names[column]] = _effect(curves, partners.get(names[mirror._leaders[column]], {}))
+            together = partners.get(names[lead], {})
+            levels = {int(level): y for level, y in curves.get("levels", {}).items()}
+            one_a_row = levels and abs(mirror._means[list(levels)].sum() - 1) < 1e-6
+            found[names[column]] = _by_level(levels, together, mirror) if one_a_row else _effect(curves, together)
     return found
+
+
+def _by_level(levels: dict[int, list[float]], partners: dict[str, float], mirror: NeuralGaussianMirror) -> Effect:
+    """The effect at each level of a category, whose columns hold 0 and 1, and one 1 a row."""
+    columns, names = list(levels), mirror._names()
+    every, shares = np.array([levels[column] for column in columns]), mirror._means[columns]  # (levels, draws)
+    y = every.mean(axis=1)
+    size = float(np.sqrt(shares @ (y - shares @ y) ** 2))
+    return Effect(
+        x=np.arange(len(y), dtype=float),
+        y=y,
+        low=every.min(axis=1),
+        high=every.max(axis=1),
+        shape=ONLY_WITH_OTHERS if _mostly_together(size, partners) else BY_LEVEL,
+        size=size,
+        partners=list(partners),
+        levels=[names[column] for column in columns],
+    )
+
+
+def _mostly_together(size: float, partners: dict[str, float]) -> bool:
+    return size == 0 or size < MOSTLY_TOGETHER * max(partners.values(), default=0.0)
 
 
 def _effect(curves: dict[str, Any], partners: dict[str, float]) -> Effect:
@@ -120,6 +168,6 @@ def _effect(curves: dict[str, Any], partners: dict[str, float]) -> Effect:
     size = float(y.std())
     slope = float(np.corrcoef(x, y)[0, 1]) if size > 0 and x.std() > 0 else 0.0
     shape = "curved" if abs(slope) < STRAIGHT else "rises" if slope > 0 else "falls"
-    if size == 0 or size < MOSTLY_TOGETHER * max(partners.values(), default=0.0):
-        shape = "only with others"
+    if _mostly_together(size, partners):
+        shape = ONLY_WITH_OTHERS
     return Effect(x, y, every.min(axis=0), every.max(axis=0), shape, size, list(partners))

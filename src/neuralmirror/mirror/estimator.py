@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from neuralmirror._internal import checks
 from neuralmirror._internal.cache import cached, fingerprint
-from neuralmirror._internal.device import resolve_device, resolve_jobs
+from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector
@@ -54,6 +54,7 @@ class Draw:
     curve_y: Floats  # (f, points)
     pairs: Indices  # (t, 2): features that act together
     pair_strengths: Floats  # (t,)
+    level_y: Floats  # (columns,): the effect at each level of a category, NaN elsewhere
 
 
 class NeuralGaussianMirror(ControlledSelector):
@@ -180,7 +181,8 @@ class NeuralGaussianMirror(ControlledSelector):
         folder = self._folder(data, seed)
         draws = []
         n_repeats = checks.check_count("n_repeats", self.n_repeats)
-        with progress("Learning from mirrored features", n_repeats, self.progress) as tick:
+        threads = None if self.n_jobs is None else engine.n_jobs
+        with thread_limit(threads), progress("Learning from mirrored features", n_repeats, self.progress) as tick:
             for number in range(n_repeats):
                 one = partial(self._draw, data, engine, seed + 7919 * number)
                 draws.append(cached(folder, f"draw-{number}", Draw, one))
@@ -208,6 +210,8 @@ class NeuralGaussianMirror(ControlledSelector):
         placed[every] = strengths
         scales = np.zeros(len(self._feature))
         scales[self._columns_of(kept)] = directions.scales
+        levels = np.full(len(self._feature), np.nan)
+        levels[self._columns_of(kept)] = shapes.levels
         return Draw(
             strengths=placed,
             scales=scales,
@@ -221,6 +225,7 @@ class NeuralGaussianMirror(ControlledSelector):
             curve_y=shapes.y,
             pairs=every[shapes.pairs],
             pair_strengths=shapes.pair_strengths,
+            level_y=levels,
         )
 
     def _screened_on_a_third(
@@ -358,6 +363,11 @@ class NeuralGaussianMirror(ControlledSelector):
                 values = self._means[column] + self._sd[column] * x
                 kept = self._curves.setdefault(str(column), {"x": values.tolist(), "y": []})
                 kept["y"].append((unit * y).tolist())
+                members = np.flatnonzero(self._feature == feature)
+                if len(members) > 1 and np.isfinite(draw.level_y[members]).all():
+                    levels = kept.setdefault("levels", {str(j): [] for j in np.sort(place[members])})
+                    for member in members:
+                        levels[str(place[member])].append(unit * float(draw.level_y[member]))
         totals: dict[tuple[str, str], float] = {}
         for draw in draws:
             for (a, b), strength in zip(draw.pairs, draw.pair_strengths, strict=True):

@@ -12,6 +12,7 @@ from neuralmirror.io.formats import find_file
 from neuralmirror.io.loading import Source
 
 SCHEMA = 1  # of the records; raised whenever a field changes its meaning or goes away
+MOST_MIRRORS = 50  # memory and time grow with the square of the copies, and what they bring ends long before
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,13 @@ class Request:
 
 
 def check_request(request: Request) -> None:
-    """The level, the files, and a target that is not its own covariate."""
+    """The level, the copies, the files, and a target that is not its own covariate."""
     checks.check_fdr(request.parameters.get("fdr", 0.1))
+    if (copies := request.parameters.get("n_mirrors", 1)) > MOST_MIRRORS:
+        raise ValueError(
+            f"--n-mirrors must be at most {MOST_MIRRORS}, got {copies}; memory grows with the square of it, and a "
+            "level of 0.1 needs no more than 10"
+        )
     for path in request.source.files:
         find_file(path)
     check_covariates(request.source.target, request.source.covariates)
