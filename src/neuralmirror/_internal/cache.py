@@ -49,13 +49,12 @@ def load(folder: str | Path | None, name: str, kind: type[T]) -> T | None:
 
 
 def store(folder: str | Path | None, name: str, piece: object) -> None:
-    """Keep a piece; one that cannot be kept costs a warning and time after a kill, never the result."""
+    """Keep a piece; one that cannot be kept costs time after a kill and a warning, the same words for all of a run."""
     if folder is None:
         return
     try:
         _write(_path(folder, name), piece)
     except OSError as reason:
-        # One line for a folder, however many pieces it refuses: Python says the same words once.
         warnings.warn(f"completed work could not be kept in {folder} ({reason.strerror})", stacklevel=2)
 
 

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from neuralmirror._internal.output import temporary_folder
 
+VARIABLE = "JOBLIB_TEMP_FOLDER"  # where joblib keeps such files too
+ELSEWHERE = f"name a folder that all workers see by `checkpoint`, --out or {VARIABLE}"
 LARGE = 100_000  # bytes from which on an array travels as a file
 
 
 def shared_folder(folder: Path | None) -> AbstractContextManager[Path]:
     """A temporary folder inside the given one; without one, where joblib has its own."""
-    place = folder or Path(os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()) / "neuralmirror"
+    place = folder or Path(os.environ.get(VARIABLE) or tempfile.gettempdir()) / "neuralmirror"
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     return temporary_folder(place.absolute())
@@ -50,7 +52,13 @@ class Packer:
     def _written(self, array: NDArray[Any]) -> str:
         if id(array) not in self._kept:
             path = str(self._folder / f"{len(self._kept)}.npy")
-            np.save(path, array, allow_pickle=False)
+            try:
+                np.save(path, array, allow_pickle=False)
+            except OSError as reason:
+                why = f"no room for the arrays of the workers in {self._folder} ({reason.strerror})"
+                raise OSError(
+                    f"{why}; free some, or name another folder by `checkpoint`, --out or {VARIABLE}"
+                ) from None
             self._kept[id(array)] = array, path
         return self._kept[id(array)][1]
 
@@ -65,5 +73,4 @@ def _mapped(path: str) -> NDArray[Any]:
     try:
         return np.load(path, mmap_mode="c", allow_pickle=False)  # type: ignore[no-any-return]
     except FileNotFoundError:
-        remedy = "name a folder that all workers see by `checkpoint`, --out or JOBLIB_TEMP_FOLDER"
-        raise OSError(f"a worker does not see {path}; {remedy}") from None
+        raise OSError(f"a worker does not see {path}; {ELSEWHERE}") from None

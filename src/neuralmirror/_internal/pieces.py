@@ -99,6 +99,10 @@ def _completed(
     backend, _ = get_active_backend(prefer=prefer)
     # Copies on write: compiled code and PyTorch want arrays that they may write to.
     settings: dict[str, Any] = {"n_jobs": _jobs(n_jobs), "prefer": prefer, "mmap_mode": "c"}
+    if type(backend).__name__ == "DaskDistributedBackend":
+        from neuralmirror._internal.dask_backend import steady
+
+        settings["backend"] = steady(backend)
     calls = [send(number, piece) for number, piece in waiting.items()]
     if backend.supports_return_generator:
         # A cluster that grows with its queue must see the queue.
@@ -112,14 +116,14 @@ def _completed(
 
 
 def _jobs(n_jobs: int | None) -> int:
-    """The caller's number of workers, else the given one, else the backend's; on Ray all, where it would take one."""
+    """The caller's number of workers, else the given one, else the backend's; on Ray all, where joblib takes one."""
     backend, chosen = get_active_backend()
     if type(backend).__name__ == "RayBackend":
         import ray
 
         if not ray.is_initialized():
             ray.init()
-        return -1 if chosen in (None, 1) else int(chosen)
+        return max(2, int(ray.cluster_resources().get("CPU", 1))) if chosen in (None, -1, 1) else int(chosen)
     first, second = (chosen, n_jobs) if elsewhere() else (n_jobs, chosen)
     wanted = second if first is None else first
     return int(backend.default_n_jobs if wanted is None else wanted)

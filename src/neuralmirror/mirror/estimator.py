@@ -203,7 +203,7 @@ class NeuralGaussianMirror(ControlledSelector):
         """Whether whole draws go to the workers that the caller has chosen; else pieces of each draw may."""
         return elsewhere() and number > 1 and (self.scheme == "simultaneous" or number >= workers())
 
-    def _draw(self, data: StandardisedData, engine: Engine, seed: int, folder: Path | None = None) -> Draw:
+    def _draw(self, data: StandardisedData, engine: Engine, seed: int, place: Path | None = None) -> Draw:
         """Draw the directions, learn from them, and measure how strongly the learner follows each."""
         if self.noise == "independent" and self.screen is not None:
             data, response, kept = self._screened_on_a_third(data, engine, seed)
@@ -218,7 +218,7 @@ class NeuralGaussianMirror(ControlledSelector):
             kept = screening.best_by_any_direction(directions, response, size, engine, seed)
             directions = directions.features(kept)
         if self.scheme == "individual":
-            fit, strengths = individual(directions, response, engine, seed, folder)
+            fit, strengths = individual(directions, response, engine, seed, place)
         else:
             fit, strengths = simultaneous(directions, response, engine, seed)
         shapes = effects.curves_of(fit, directions)

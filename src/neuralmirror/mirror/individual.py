@@ -43,19 +43,19 @@ class Piece:
 
 
 def individual(
-    directions: Directions, response: Response, engine: Engine, seed: int, folder: Path | None = None
+    directions: Directions, response: Response, engine: Engine, seed: int, draw: Path | None = None
 ) -> tuple[LearnerFit, Floats]:
     """The common fit, and the strengths (p, K+1) of each feature's directions in a learner of its own.
 
-    Features are learnt in pieces, which are kept in `folder` as they are completed.
+    Features are learnt in pieces, which are kept beside the file `draw` of this work as they are completed.
     """
     inputs, order = blinded(directions)
     if engine.learner == "network":
-        found = _networks(directions, inputs, response, engine, seed, folder)
+        found = _networks(directions, inputs, response, engine, seed, draw)
         return LearnerFit(found, {"network": 1.0}, {}, None), unblinded(found, order)
     common = learn(inputs, response, engine, seed)
     assert common.sparse is not None
-    found = sparse_strengths(directions, inputs, response, common.sparse.structure, engine, seed, folder)
+    found = sparse_strengths(directions, inputs, response, common.sparse.structure, engine, seed, draw)
     from_network = common.strengths - common.weights["sparse"] * common.sparse.strengths()
     return common, unblinded(common.weights["sparse"] * found + from_network, order)
 
@@ -67,13 +67,13 @@ def sparse_strengths(
     structure: Structure,
     engine: Engine,
     seed: int,
-    folder: Path | None = None,
+    draw: Path | None = None,
 ) -> Floats:
     """A chain for each feature: its terms have options for all its directions, those of the others for X alone."""
     plain = Inputs(directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen)
     chains, p = Chains(inputs, plain, response, structure, seed), inputs.n_features
     work = SWEEPS * p * plain.directions.size  # of the lines alone
-    return _in_pieces(chains.strengths, _chunks(p, max(PIECES, int(work / PIECE))), engine.n_jobs, folder)
+    return _in_pieces(chains.strengths, _chunks(p, max(PIECES, int(work / PIECE))), engine.n_jobs, draw)
 
 
 def _chunks(p: int, number: int) -> list[Indices]:
@@ -82,10 +82,11 @@ def _chunks(p: int, number: int) -> list[Indices]:
 
 
 def _in_pieces(
-    strengths_of: Callable[[Indices], Floats], chunks: Sequence[Indices], n_jobs: int, folder: Path | None
+    strengths_of: Callable[[Indices], Floats], chunks: Sequence[Indices], n_jobs: int, draw: Path | None
 ) -> Floats:
     """The strengths of all chunks: those on disk are taken from there, the others are computed and kept."""
-    names = [f"features-{chunk[0]}-{chunk[-1]}" for chunk in chunks]
+    folder, name = (None, "") if draw is None else (draw.parent, draw.name)
+    names = [f"features-{chunk[0]}-{chunk[-1]}-of-{name}" for chunk in chunks]
     found = {name: load(folder, name, Piece) for name in names}
     waiting = [(name, chunk) for name, chunk in zip(names, chunks, strict=True) if found[name] is None]
     pieces = [(chunk,) for _, chunk in waiting]
@@ -143,7 +144,7 @@ def _sources(inputs: Inputs, plain: Inputs, features: list[int], own: int) -> li
 
 
 def _networks(
-    directions: Directions, inputs: Inputs, response: Response, engine: Engine, seed: int, folder: Path | None = None
+    directions: Directions, inputs: Inputs, response: Response, engine: Engine, seed: int, draw: Path | None = None
 ) -> Floats:
     """A network for each feature, as many at once as memory allows."""
     if not inputs.single.all():
@@ -154,4 +155,4 @@ def _networks(
     goal, settings = codes(response), (response.classes, engine.network, seed, engine.device)
     strengths_of = partial(individual_strengths, inputs, x, goal, *settings)
     chunks = _chunks(p, p * each // NETWORK_FLOATS)
-    return _in_pieces(strengths_of, chunks, 1, folder)  # one after the other here, for each fills all cores
+    return _in_pieces(strengths_of, chunks, 1, draw)  # one after the other here, for each fills all cores
