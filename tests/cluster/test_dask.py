@@ -24,7 +24,6 @@ from neuralmirror.studies.bench_methods import bench_methods
 from neuralmirror.studies.scenarios import run_trials
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.xdist_group("dask")
 
 
 @pytest.fixture(scope="module")
