@@ -11,11 +11,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from neuralmirror import NeuralGaussianMirror
+from neuralmirror.learner.network import Network
 
 FITS = {
     "draws": {"n_repeats": 4},
     "individual": {"scheme": "individual"},
-    "networks": {"scheme": "individual", "learner": "network"},
+    "networks": {"scheme": "individual", "learner": "network", "network": Network(steps=30, hidden_sizes=8)},
 }
 
 

@@ -122,13 +122,16 @@ def slow(number):
     return number
 
 
-def test_pieces_come_as_they_are_completed_and_the_rest_can_be_dropped(client):
+def test_pieces_come_as_they_are_completed_and_the_rest_are_cancelled(client):
+    """200 pieces take two workers 20 seconds; Ctrl-C and an error end the same way as closing does."""
     with joblib.parallel_config(backend="dask"):
         completed = run_pieces(slow, [(number,) for number in range(200)])
-        started = time.monotonic()
         next(completed)
         completed.close()
-    assert time.monotonic() - started < 20
+    end = time.monotonic() + 10
+    while any(client.processing().values()) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(client.processing().values())
 
 
 def refuse(number):

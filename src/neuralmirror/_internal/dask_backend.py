@@ -1,4 +1,4 @@
-"""joblib's Dask backend (1.6), with two things mended that a long run trips over. Needs the extra `dask`."""
+"""joblib's Dask backend (1.6), with three things mended that a long run trips over. Needs the extra `dask`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from joblib._dask import DaskDistributedBackend
 
 
 class SteadyDaskBackend(DaskDistributedBackend):
-    """Sends pieces to a cluster of one worker too, and hears of pieces that Dask has given up."""
+    """Sends pieces to a single worker too, hears of those that Dask has given up, and cancels what is dropped."""
 
     def effective_n_jobs(self, n_jobs: int) -> int:
         """At least two: with one, joblib would run the pieces in the caller's process."""
@@ -33,6 +33,12 @@ class SteadyDaskBackend(DaskDistributedBackend):
         if isinstance(out, BaseException):
             raise out
         return super().retrieve_result_callback(out)
+
+    def abort_everything(self, ensure_ready: bool = True) -> None:
+        """After an error or Ctrl-C: cancel the pieces that wait, which joblib would leave to the workers."""
+        waiting = list(self._results)
+        super().abort_everything(ensure_ready)
+        self.client.cancel(waiting)
 
 
 def steady(backend: Any) -> SteadyDaskBackend:
