@@ -25,6 +25,7 @@ PAGES = [
     "docs/report.md",
     "docs/json.md",
     "docs/reliability.md",
+    "docs/cluster.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*/*.md")),
 ]
 

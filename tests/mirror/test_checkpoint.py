@@ -75,3 +75,34 @@ def test_long_arrays_that_differ_in_the_middle_have_different_fingerprints():
 def test_without_a_folder_nothing_is_kept(tmp_path):
     assert cached(None, "draw-0", Draw, lambda: "computed") == "computed"
     assert not list(tmp_path.iterdir())
+
+
+@QUIET
+@pytest.mark.parametrize("learner", ["sparse", "network"])
+def test_individual_mirrors_are_kept_in_pieces(learner, tmp_path, monkeypatch):
+    """Some pieces of a draw are there and the draw is not: only the others are learnt."""
+    x, y = data()
+    monkeypatch.setattr("neuralmirror.mirror.individual.NETWORK_FLOATS", 2**10)
+    settings = {"scheme": "individual", "learner": learner, "checkpoint": tmp_path}
+    whole = mirror(**settings).fit(x, y)
+    pieces = sorted(tmp_path.rglob("turns-*.npz"))
+    assert len(pieces) == 8
+    (draw,) = tmp_path.rglob("draw-0.npz")
+    for path in (draw, *pieces[:3]):
+        path.unlink()
+    before = {path: path.stat().st_mtime_ns for path in pieces[3:]}
+    np.testing.assert_array_equal(mirror(**settings).fit(x, y).strengths_, whole.strengths_)
+    assert sorted(tmp_path.rglob("turns-*.npz")) == pieces
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+@QUIET
+def test_a_checkpoint_that_cannot_be_written_is_told_once_and_costs_nothing(tmp_path, recwarn):
+    """Root may write into any folder, so a file stands where the folder should be."""
+    x, y = data()
+    (tmp_path / "taken").write_text("not a folder")
+    found = mirror(scheme="individual", learner="sparse", n_repeats=2, checkpoint=tmp_path / "taken").fit(x, y)
+    np.testing.assert_array_equal(
+        found.strengths_, mirror(scheme="individual", learner="sparse", n_repeats=2).fit(x, y).strengths_
+    )
+    assert len({str(one.message) for one in recwarn if "could not be kept" in str(one.message)}) == 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror._internal.output import check_folder
 from neuralmirror.cli.documents import document
 from neuralmirror.cli.options import AS_IT_IS, AS_USUAL, AsJson, Fitting, Out, Reading, Whole, request_for
@@ -31,6 +32,7 @@ def select(
     out: Out = OUT,
     calibrate: Whole = 0,
     escape_formulas: bool = False,
+    cluster: str | None = None,
     force: bool = False,
     resume: Annotated[bool, Parameter(show=False)] = False,  # pieces of a run that was cut off are always taken up
     quiet: bool = False,
@@ -51,6 +53,9 @@ def select(
         Simulate this many responses of each kind on your features, and report the FDR and power achieved there.
     escape_formulas
         Put an apostrophe before names that a spreadsheet would take for formulas.
+    cluster
+        Address of a Dask scheduler (tcp://HOST:8786, or its .json file) or of Ray (ray://HOST:10001, ray://auto) where
+        draws, individual mirrors and calibrations run; the folder of the results must be one that its workers see.
     force
         Replace results in the output folder.
     quiet
@@ -63,7 +68,7 @@ def select(
         raise ValueError(f"--calibrate takes a number of simulated responses, got {calibrate}; 20 is a fair start")
     more = {"calibrate": calibrate, "escape_formulas": escape_formulas}
     request = request_for(data, reading, fitting, **more)
-    with threads(fitting.jobs):
+    with threads(fitting.jobs), connected(cluster):
         record = run_and_tell(request, out, force=force, quiet=quiet, as_json=as_json)
     if as_json:
         print_json(document(record, out))

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from neuralmirror import evaluation
 from neuralmirror._internal import checks
+from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror.evaluation import Maker, Record, Scenario
 from neuralmirror.studies import scenarios as bench
 from neuralmirror.studies.bench_methods import bench_methods
@@ -39,6 +40,8 @@ class Work:
     """auto, cpu or cuda."""
     jobs: int | None = None
     """Processes; one for each core by default."""
+    cluster: str | None = None
+    """Address of a Dask scheduler (tcp://HOST:8786) or of Ray (ray://HOST:10001) where the fits run."""
     settings: Annotated[tuple[str, ...], Parameter(name="--set")] = ()
     """A setting of the neural mirror as name=value; the method is then recorded under its name and these settings."""
     data: Path | None = None
@@ -119,7 +122,8 @@ def run(chosen: list[Scenario], replicates: int, work: Work, name: str, fit: Fit
     checks.check_count("replicates", replicates)
     methods = bench_methods(work.method, work.device, work.settings)
     path, jobs = work.records or FOLDER / name, work.jobs or bench.available_cores()
-    done = bench.run_trials(chosen, methods, replicates, path, jobs, not work.quiet, fit)
+    with connected(work.cluster):
+        done = bench.run_trials(chosen, methods, replicates, path, jobs, not work.quiet, fit)
     asked = {scenario.name for scenario in chosen}
     return [one for one in done if one["method"] in methods and one["row"] in asked]
 

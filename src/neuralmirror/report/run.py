@@ -107,7 +107,7 @@ def fitted(
             fit(mirror, cleaned)
         with clock("checking"):
             trust = diagnose(mirror, feature_rows(cleaned), cleaned.groups)
-        messages = [str(w.message) for w in caught]
+        messages = list(dict.fromkeys(str(w.message) for w in caught))  # each once
         with clock("calibrating"):
             achieved = calibrated(request, cleaned, progress)
     return {"diagnostics": trust, "messages": messages, **achieved}

@@ -1,0 +1,47 @@
+"""Fits on a local Ray, compared to the last bit with fits here. A process of its own: Ray changes joblib for all of it.
+
+python tests/cluster/on_ray.py
+"""
+
+import sys
+
+import joblib
+import psutil
+from same_work import FITS, fitted, killing
+
+from neuralmirror._internal.cluster import cluster
+from neuralmirror._internal.pieces import elsewhere
+
+
+def busy_worker() -> int | None:
+    """The process of a worker that has begun a piece, or None."""
+    for process in psutil.Process().children(recursive=True):
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if words and words[0].startswith("ray::PoolActor.run"):
+            return process.pid
+    return None
+
+
+def main() -> list[str]:
+    """What went wrong; nothing if all is well."""
+    wrong = []
+    with joblib.parallel_config(backend="sequential"):
+        expected = {name: fitted(**FITS[name]) for name in ("draws", "individual")}
+    with cluster("ray://local"):
+        wrong += [] if fitted(**FITS["draws"]) == expected["draws"] else ["draws: other bytes"]
+        with killing(busy_worker) as killed:
+            found = fitted(**FITS["individual"])
+    wrong += [] if killed else ["no worker was killed"]
+    wrong += [] if found == expected["individual"] else ["individual, a worker killed: other bytes"]
+    wrong += ["pieces still go to Ray"] if elsewhere() else []
+    print(f"Ray: {len(wrong)} problems")
+    return wrong
+
+
+if __name__ == "__main__":
+    problems = main()
+    print("\n".join(problems))
+    sys.exit(bool(problems))
