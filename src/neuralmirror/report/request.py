@@ -10,6 +10,7 @@ from neuralmirror._internal import checks
 from neuralmirror.io.cleaning import Rules
 from neuralmirror.io.formats import find_file
 from neuralmirror.io.loading import Source
+from neuralmirror.report.resolutions import Resolving
 
 SCHEMA = 1  # of the records; raised whenever a field changes its meaning or goes away
 
@@ -24,6 +25,7 @@ class Request:
     calibrate: int = 0  # responses to simulate for each kind of calibration; none for 0
     command: str = ""  # as it was typed
     escape_formulas: bool = False  # keep spreadsheets from taking names for formulas
+    resolving: Resolving = field(default_factory=Resolving)
 
 
 def check_request(request: Request) -> None:
@@ -32,6 +34,7 @@ def check_request(request: Request) -> None:
     for path in request.source.files:
         find_file(path)
     check_covariates(request.source.target, request.source.covariates)
+    request.resolving.check()
 
 
 def check_covariates(target: str | None, covariates: Iterable[str]) -> None:
