@@ -61,5 +61,5 @@ def test_no_cluster_reaches_over_two_chromosomes(blocks):
 
 
 def test_too_many_columns_are_refused_with_a_remedy():
-    with pytest.raises(ValueError, match="give chromosomes, or partitions"):
+    with pytest.raises(ValueError, match="give chromosomes, or fit some"):
         correlation_clusters(np.zeros((2, MOST + 1)), (0.5,))

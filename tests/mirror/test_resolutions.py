@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuralmirror import MultiResolutionMirror
 from neuralmirror.mirror.resolutions import COLUMNS
@@ -18,6 +19,12 @@ def data(seed=0):
     y = x[:, [2, 17, 33, 48]].sum(axis=1) + 0.5 * rng.standard_normal(N)
     frame = pd.DataFrame(x, columns=[f"rs{j}" for j in range(P)])
     return frame.assign(again=frame["rs2"]), y
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([MultiResolutionMirror((1.0,), random_state=0, n_jobs=1)])
+def test_it_is_a_scikit_learn_selector(estimator, check):
+    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def _tree(x: Floats, linkage: str, contiguous: bool) -> tuple[Indices, Floats]:
     if p > MOST:
         raise ValueError(
             f"clustering holds the correlations of at most {MOST} columns of one chromosome, got {p}; "
-            "give chromosomes, or partitions of your own"
+            "give chromosomes, or fit some of the columns at a time"
         )
     far = np.clip(1 - np.abs(x.T @ x) / len(x), 0, None)
     np.fill_diagonal(far, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from neuralmirror._internal.genome import Floats, Ticks, column_places, spans
 from neuralmirror._internal.output import escaped, write_csv
+from neuralmirror.base import SelectionWarning
 from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.errors import DataError
 from neuralmirror.mirror.resolutions import COLUMNS, MultiResolutionMirror
@@ -74,7 +76,9 @@ def find_groups(
         progress=progress,
         **{name: parameters[name] for name in SHARED if name in parameters},
     )
-    mirror.fit(np.hstack([cleaned.x, cleaned.covariates]), cleaned.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)  # that the finest finds nothing stands in its count
+        mirror.fit(np.hstack([cleaned.x, cleaned.covariates]), cleaned.y)
     mirror.feature_names_in_ = np.array([*cleaned.names, *cleaned.covariate_names], dtype=object)
     rows = mirror.discovered()
     places, ticks = column_places(p, chromosomes, positions)

@@ -105,6 +105,10 @@ def fitted(
     """Fit, diagnose, calibrate: the diagnostics, the calibration, and the messages of all warnings on the way."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        groups = {}
+        if request.resolving:  # first: a resolution that cannot be cut is told before the longer fit
+            with clock("resolutions"):
+                groups = {"resolutions": find_groups(request.resolving, cleaned, mirror.get_params(), progress)}
         with clock("fitting"):
             fit(mirror, cleaned)
         with clock("checking"):
@@ -112,10 +116,6 @@ def fitted(
         messages = [str(w.message) for w in caught]
         with clock("calibrating"):
             achieved = calibrated(request, cleaned, progress)
-        groups = {}
-        if request.resolving:
-            with clock("resolutions"):
-                groups = {"resolutions": find_groups(request.resolving, cleaned, mirror.get_params(), progress)}
     return {"diagnostics": trust, "messages": messages, **achieved, **groups}
 
 
