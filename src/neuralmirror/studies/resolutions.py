@@ -25,7 +25,8 @@ from neuralmirror.io.plink import read_bed, text_lines
 from neuralmirror.learner.sparse import Response
 from neuralmirror.mirror.clusters import correlation_clusters
 from neuralmirror.mirror.group_law import Products
-from neuralmirror.mirror.resolutions import BLOCK, Groups, canonical_order
+from neuralmirror.mirror.group_mirrors import Groups, canonical_order
+from neuralmirror.mirror.resolutions import BLOCK
 from neuralmirror.studies.real_data import VARIABLE, data_place
 from neuralmirror.studies.records import Job, complete, read_records
 from neuralmirror.truth import null_signs, oracle_power
