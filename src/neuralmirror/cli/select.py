@@ -15,8 +15,7 @@ from neuralmirror.cli.terminal import print_json, say, show_filled
 from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
-    from neuralmirror.report.request import Request
-    from neuralmirror.report.resolutions import Resolving
+    from neuralmirror.report.request import Request, Resolving
 
 SHOWN = 15  # features on the terminal; selection.csv holds all
 OUT = Path("neuralmirror-results")
@@ -151,7 +150,7 @@ def parts(record: dict[str, Any]) -> list[str]:
 
 def resolving_for(cuts: str, partitions: Path | None, contiguous: bool) -> Resolving:
     """The options of resolutions as what the run needs."""
-    from neuralmirror.report.resolutions import Resolving
+    from neuralmirror.report.request import Resolving
 
     try:
         numbers = tuple(float(cut) for cut in cuts.split(",") if cut.strip())

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from neuralmirror._internal import checks
 from neuralmirror.io.cleaning import Rules
 from neuralmirror.io.formats import find_file
 from neuralmirror.io.loading import Source
-from neuralmirror.report.resolutions import Resolving
 
 SCHEMA = 1  # of the records; raised whenever a field changes its meaning or goes away
+
+
+@dataclass(frozen=True)
+class Resolving:
+    """Which resolutions are asked for: cuts, or a file of partitions; none by default."""
+
+    cuts: tuple[float, ...] = ()
+    partitions: Path | None = None
+    contiguous: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.cuts) or self.partitions is not None
+
+    def check(self) -> None:
+        """One of the two, cuts that are correlations, and a file that is there."""
+        if self.cuts and self.partitions is not None:
+            raise ValueError("--resolutions and --partitions were both given; give one of them")
+        for cut in self.cuts:
+            if not 0 < cut <= 1:
+                raise ValueError(f"--resolutions takes correlations in (0, 1], such as 0.9,0.75,0.5; got {cut:g}")
+        if self.contiguous and not self.cuts:
+            raise ValueError("--contiguous says how --resolutions are cut; give those as well")
+        if self.partitions is not None and not self.partitions.is_file():
+            raise ValueError(f"{self.partitions} is not there; --partitions names a table of groups, one row a feature")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,35 +16,12 @@ from neuralmirror.base import SelectionWarning
 from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.errors import DataError
 from neuralmirror.mirror.resolutions import COLUMNS, MultiResolutionMirror
+from neuralmirror.report.request import Resolving
 
 FILE = "resolutions.csv"
 LEFT, RIGHT, LANE, TOP, WIDTH = 70.0, 990.0, 26.0, 8.0, 1000.0  # of the picture
 LEAST = 2.5  # width of a bar that can be seen
 SHARED = ("fdr", "offset", "n_mirrors", "n_repeats", "task", "random_state", "n_jobs")
-
-
-@dataclass(frozen=True)
-class Resolving:
-    """Which resolutions are asked for: cuts, or a file of partitions; none by default."""
-
-    cuts: tuple[float, ...] = ()
-    partitions: Path | None = None
-    contiguous: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.cuts) or self.partitions is not None
-
-    def check(self) -> None:
-        """One of the two, cuts that are correlations, and a file that is there."""
-        if self.cuts and self.partitions is not None:
-            raise ValueError("--resolutions and --partitions were both given; give one of them")
-        for cut in self.cuts:
-            if not 0 < cut <= 1:
-                raise ValueError(f"--resolutions takes correlations in (0, 1], such as 0.9,0.75,0.5; got {cut:g}")
-        if self.contiguous and not self.cuts:
-            raise ValueError("--contiguous says how --resolutions are cut; give those as well")
-        if self.partitions is not None and not self.partitions.is_file():
-            raise ValueError(f"{self.partitions} is not there; --partitions names a table of groups, one row a feature")
 
 
 def check_columns(resolving: Resolving, cleaned: Cleaned) -> None:
