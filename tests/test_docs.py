@@ -24,6 +24,7 @@ PAGES = [
     "docs/choosing.md",
     "docs/report.md",
     "docs/json.md",
+    "docs/genetics.md",
     "docs/reliability.md",
     "docs/cluster.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*/*.md")),

@@ -20,6 +20,8 @@ from neuralmirror.studies.bench_methods import bench_methods
 from neuralmirror.studies.random_designs import random_scenarios
 from neuralmirror.studies.random_page import random_tables, write_random
 from neuralmirror.studies.records import read_records
+from neuralmirror.studies.resolutions import run_resolutions
+from neuralmirror.studies.resolutions_page import resolution_tables, write_resolutions
 from neuralmirror.studies.trial_page import write_trials
 from neuralmirror.summaries import Summary, summarise
 
@@ -67,6 +69,12 @@ class Drawn:
     """Fits of each method on each design."""
     random_table: bool = False
     """Write the page of the random designs from the records instead of running anything."""
+    resolutions: int | None = None
+    """So many simulated traits on KnockoffGWAS's toy genotypes, at seven resolutions; --data names their folder."""
+    draws: int = 10
+    """Draws of the copies for the trait that comes with those genotypes."""
+    resolutions_table: bool = False
+    """Write the page of the resolutions from the records instead of running anything."""
 
 
 WORK, DRAWN = Work(), Drawn()
@@ -100,6 +108,12 @@ def trial(
         write_random(_found(path, "neuralmirror trial --random 100"), work.page or FOLDER / "random.md")
     elif drawn.random is not None:
         run_random(drawn, work)
+    elif drawn.resolutions_table:
+        path = work.records or FOLDER / "resolutions.jsonl"
+        found = _found(path, "neuralmirror trial --resolutions 50")
+        write_resolutions(found, work.page or FOLDER / "resolutions.md")
+    elif drawn.resolutions is not None:
+        run_at_resolutions(drawn, work)
     elif table:
         path = work.records or FOLDER / "trials.jsonl"
         write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
@@ -115,6 +129,14 @@ def run_random(drawn: Drawn, work: Work) -> None:
     if len(chosen) < count:
         _say(f"{count - len(chosen)} designs on measured columns are left out: name their folder with --data")
     _say(random_tables(run(chosen, drawn.fits, work, "random.jsonl", evaluation.run_or_refuse)))
+
+
+def run_at_resolutions(drawn: Drawn, work: Work) -> None:
+    """Run the measured and the simulated traits and print their tables."""
+    traits, draws = checks.check_count("resolutions", drawn.resolutions), checks.check_count("draws", drawn.draws)
+    path, jobs = work.records or FOLDER / "resolutions.jsonl", work.jobs or bench.available_cores()
+    found = run_resolutions(work.data, traits, drawn.seed, draws, path, jobs, not work.quiet)
+    _say(resolution_tables([one for one in found if one["seed"] >= drawn.seed or one["seed"] == 0]))
 
 
 def run(chosen: list[Scenario], replicates: int, work: Work, name: str, fit: Fit | None = None) -> list[Record]:
