@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror.learner.sparse import SparseFit
 from neuralmirror.learner.stacking import LearnerFit
 from neuralmirror.learner.terms import PRODUCT, SURFACE, TRIPLE
 from neuralmirror.mirror.directions import Directions, blinded
@@ -63,23 +65,30 @@ def curves_of(fit: LearnerFit, directions: Directions, most: int = 300) -> Curve
     _, order = blinded(directions)
     own = np.argmin(order, axis=1)  # the place of X_j among its directions
     strongest = np.sort(np.argsort(-fit.strengths.max(axis=1), kind="stable")[:most])
-    shapes = []
-    for feature in strongest:
-        main, columns = _main_effect(fit, int(feature), int(own[feature])), directions.feature == feature
-        shapes.append(_curve(main, directions.values[columns][0, 0].astype(np.float64)))
-        if columns.sum() > 1:
+    first, last = (np.searchsorted(directions.feature, strongest, side) for side in ("left", "right"))
+    x, y = np.empty((2, len(strongest), POINTS))
+    for number, options in enumerate(_own_options(fit.sparse, strongest, own[strongest])):
+        main, columns = _main_effect(fit.sparse, options), slice(first[number], last[number])
+        x[number], y[number] = _curve(main, directions.values[first[number], 0].astype(np.float64))
+        if last[number] - first[number] > 1:
             levels[columns] = _at_upper_value(main, directions.values[columns, 0])
-    pairs, sizes = _pairs(fit, own)
-    return Curves(strongest, np.array([x for x, _ in shapes]), np.array([y for _, y in shapes]), pairs, sizes, levels)
+    pairs, sizes = _pairs(fit.sparse, own)
+    return Curves(strongest, x, y, pairs, sizes, levels)
 
 
-def _main_effect(fit: LearnerFit, feature: int, place: int) -> Floats:
+def _own_options(sparse: SparseFit, features: Indices, places: Indices) -> list[Indices]:
+    """For each of some features, the options that hold the direction at its place and no other feature."""
+    held = sparse.terms.option_directions
+    alone = np.flatnonzero((held[:, 0, 0] >= 0) & (held[:, 1, 0] < 0))
+    keys, wanted = held[alone, 0, 0] * sparse.shape[1] + held[alone, 0, 1], features * sparse.shape[1] + places
+    order = np.argsort(keys, kind="stable")
+    first, last = (np.searchsorted(keys[order], wanted, side) for side in ("left", "right"))
+    return [alone[order[start:end]] for start, end in zip(first, last, strict=True)]
+
+
+def _main_effect(sparse: SparseFit, options: Indices) -> Floats:
     """What a feature does by itself in every row, to the output that it moves most."""
-    assert fit.sparse is not None
-    terms, chain = fit.sparse.terms, fit.sparse.chain
-    options = np.flatnonzero(
-        (terms.option_directions[:, 0] == (feature, place)).all(axis=1) & (terms.option_directions[:, 1, 0] < 0)
-    )
+    terms, chain = sparse.terms, sparse.chain
     effect = np.zeros((terms.columns.shape[1], chain.coefficients.shape[1]))
     for option in options:
         held = slice(terms.option_start[option], terms.option_start[option + 1])
@@ -87,14 +96,13 @@ def _main_effect(fit: LearnerFit, feature: int, place: int) -> Floats:
     return np.asarray(effect[:, int(np.argmax(effect.var(axis=0)))], dtype=np.float64)
 
 
-def _curve(main: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """The mean main effect in slices of equal size along X_j."""
-    slices = np.array_split(np.argsort(x, kind="stable"), min(POINTS, len(x)))
-    points = np.linspace(0, len(slices) - 1, POINTS).astype(int)
-    return (
-        np.array([x[slices[i]].mean() for i in points]),
-        np.array([main[slices[i]].mean() for i in points]),
-    )
+def _curve(main: Floats, x: Floats) -> Floats:
+    """The mean of X_j and of its main effect in slices of equal size along X_j, (2, POINTS)."""
+    count = min(POINTS, len(x))
+    starts = np.array([part[0] for part in np.array_split(np.arange(len(x)), count)])
+    sums = np.add.reduceat(np.stack([x, main])[:, np.argsort(x, kind="stable")], starts, axis=1)
+    means = sums / np.diff(starts, append=len(x))
+    return np.asarray(means[:, np.linspace(0, count - 1, POINTS).astype(int)])
 
 
 def _at_upper_value(main: Floats, columns: NDArray[np.float32]) -> Floats:
@@ -103,19 +111,14 @@ def _at_upper_value(main: Floats, columns: NDArray[np.float32]) -> Floats:
     return np.array([main[x == x.max()].mean() if known else np.nan for x, known in zip(columns, two, strict=True)])
 
 
-def _pairs(fit: LearnerFit, own: Indices) -> tuple[Indices, Floats]:
+def _pairs(sparse: SparseFit, own: Indices) -> tuple[Indices, Floats]:
     """Pairs of features with the size of what they do together, strongest first."""
-    assert fit.sparse is not None
-    terms, sizes = fit.sparse.terms, fit.sparse.chain.sizes
+    kind, places = sparse.terms.option_kind, sparse.terms.option_directions
+    of_x_alone = ((places[..., 0] < 0) | (own[places[..., 0]] == places[..., 1])).all(axis=1)
     found: dict[tuple[int, int], float] = {}
-    for option in np.flatnonzero(np.isin(terms.option_kind, (PRODUCT, SURFACE, TRIPLE))):
-        places = [(int(j), int(k)) for j, k in terms.option_directions[option] if j >= 0]
-        if all(own[j] == k for j, k in places):
-            features = [j for j, _ in places]
-            for a in range(len(features)):
-                for b in range(a + 1, len(features)):
-                    pair = features[a], features[b]
-                    found[pair] = found.get(pair, 0.0) + float(sizes[option])
+    for option in np.flatnonzero(of_x_alone & np.isin(kind, (PRODUCT, SURFACE, TRIPLE))):
+        for pair in combinations((int(j) for j in places[option, :, 0] if j >= 0), 2):
+            found[pair] = found.get(pair, 0.0) + float(sparse.chain.sizes[option])
     strongest = sorted((pair for pair in found if found[pair] > 1e-3), key=lambda pair: -found[pair])
     return np.array(strongest, dtype=np.intp).reshape(-1, 2), np.array([found[pair] for pair in strongest])
 
