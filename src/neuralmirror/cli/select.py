@@ -64,7 +64,7 @@ def select(
         Put an apostrophe before names that a spreadsheet would take for formulas.
     cluster
         Address of a Dask scheduler (tcp://HOST:8786, or its .json file) or of Ray (ray://HOST:10001, ray://auto) where
-        draws, individual mirrors and calibrations run; the folder of the results must be one that its workers see.
+        draws, turns and calibrations run; the folder of the results must be one that its workers see.
     force
         Replace results in the output folder.
     quiet
