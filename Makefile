@@ -39,7 +39,7 @@ slow: $(STAMP)  ## the statistical tests: FDR and power over many replicates
 
 reliability: $(STAMP)  ## kill runs, fill the disk, run at once, damage files; see docs/reliability.md (about an hour)
 	$(SINGLE) $(BIN)/python tests/reliability/kill_and_resume.py 100
-	$(SINGLE) $(BIN)/python tests/reliability/killed_often.py 40
+	$(SINGLE) $(BIN)/python tests/reliability/killed_often.py 42
 	$(SINGLE) $(BIN)/python tests/reliability/disk_full.py 20
 	$(SINGLE) $(BIN)/python tests/reliability/concurrent_runs.py 50
 	$(SINGLE) $(BIN)/python tests/reliability/mutated_models.py 10000

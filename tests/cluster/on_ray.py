@@ -29,13 +29,13 @@ def main() -> list[str]:
     """What went wrong; nothing if all is well."""
     wrong = []
     with joblib.parallel_config(backend="sequential"):
-        expected = {name: fitted(**FITS[name]) for name in ("draws", "individual")}
+        expected = {name: fitted(**FITS[name]) for name in ("draws", "turns")}
     with cluster("ray://local"):
         wrong += [] if fitted(**FITS["draws"]) == expected["draws"] else ["draws: other bytes"]
         with killing(busy_worker) as killed:
-            found = fitted(**FITS["individual"])
+            found = fitted(**FITS["turns"])
     wrong += [] if killed else ["no worker was killed"]
-    wrong += [] if found == expected["individual"] else ["individual, a worker killed: other bytes"]
+    wrong += [] if found == expected["turns"] else ["turns, a worker killed: other bytes"]
     wrong += ["pieces still go to Ray"] if elsewhere() else []
     print(f"Ray: {len(wrong)} problems")
     return wrong

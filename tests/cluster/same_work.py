@@ -15,6 +15,7 @@ from neuralmirror.learner.network import Network
 
 FITS = {
     "draws": {"n_repeats": 4},
+    "turns": {"scheme": "turns"},
     "individual": {"scheme": "individual"},
     "networks": {"scheme": "individual", "learner": "network", "network": Network(steps=30, hidden_sizes=8)},
 }

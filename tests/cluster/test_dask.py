@@ -56,7 +56,7 @@ def fitted_here(name):
         return fitted(**FITS[name])
 
 
-@pytest.mark.parametrize("name", ["draws", "individual"])
+@pytest.mark.parametrize("name", ["turns", *(pytest.param(n, marks=pytest.mark.slow) for n in ("draws", "individual"))])
 def test_a_killed_worker_changes_nothing(name, client, tmp_path):
     with joblib.parallel_config(backend="dask"), killing(busy(client)) as killed:
         found = fitted(**FITS[name], checkpoint=tmp_path)
@@ -91,9 +91,9 @@ def test_a_comparison_selects_the_same(client):
 
 @QUIET
 def test_pieces_inside_pieces_stay_in_their_worker(client):
-    """A calibration sends its fits; individual mirrors in them would send pieces of their own."""
+    """A calibration sends its fits; the turns of each would be pieces of their own."""
     settings = {"links": ["linear"], "signal_shares": [0.9], "n_replicates": 2}
-    selector = mirror(scheme="individual", learner="sparse")
+    selector = mirror(learner="sparse")
     here = calibrate(table(100, 8)[0], selector, **settings)
     with joblib.parallel_config(backend="dask"):
         away = calibrate(table(100, 8)[0], selector, **settings)

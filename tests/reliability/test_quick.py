@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-COUNTS = {"kill_and_resume": 2, "killed_often": 10, "disk_full": 3, "concurrent_runs": 2, "mutated_models": 300}
+COUNTS = {"kill_and_resume": 2, "killed_often": 6, "disk_full": 3, "concurrent_runs": 2, "mutated_models": 300}
 
 
 @pytest.mark.parametrize("program", COUNTS)
