@@ -9,6 +9,8 @@ STAMP   := $(VENV)/.installed
 PIP     := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # One thread a worker: the workers already fill the cores.
 SINGLE  := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# More interpreters with neuralmirror installed, to compare their results: make reliability PYTHONS="…/bin/python …"
+PYTHONS ?=
 BENCHES := $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py)))
 
 export MPLBACKEND := Agg
@@ -20,9 +22,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
-demo: $(STAMP)  ## select features in the built-in example; results in demo-results/
-	rm -rf demo-results
-	$(BIN)/neuralmirror demo --out demo-results
+demo: $(STAMP)  ## select features in the built-in example; replaces the results in demo-results/
+	$(BIN)/neuralmirror demo --out demo-results --force
 
 test: $(STAMP)  ## all tests but the slow ones, with the branches that they cover
 	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term
@@ -36,11 +37,15 @@ lint: $(STAMP)  ## ruff, the layers of the package, and mypy --strict
 slow: $(STAMP)  ## the statistical tests: FDR and power over many replicates
 	$(SINGLE) $(BIN)/python -m pytest -m slow -n $(WORKERS)
 
-reliability: $(STAMP)  ## kill runs, fill the disk, run at once, damage models; see docs/reliability.md
-	$(SINGLE) $(BIN)/python tests/reliability/kill_and_resume.py 20
+reliability: $(STAMP)  ## kill runs, fill the disk, run at once, damage files; see docs/reliability.md (about an hour)
+	$(SINGLE) $(BIN)/python tests/reliability/kill_and_resume.py 100
+	$(SINGLE) $(BIN)/python tests/reliability/killed_often.py 42
 	$(SINGLE) $(BIN)/python tests/reliability/disk_full.py 20
-	$(SINGLE) $(BIN)/python tests/reliability/concurrent_runs.py 8
+	$(SINGLE) $(BIN)/python tests/reliability/concurrent_runs.py 50
 	$(SINGLE) $(BIN)/python tests/reliability/mutated_models.py 10000
+	$(SINGLE) $(BIN)/python tests/io/fuzz_readers.py --files 20000
+	$(BIN)/python tests/reliability/across_pythons.py $(PYTHONS)
+	$(BIN)/python tests/reliability/under_load.py 1 2 --repeats 2
 
 bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done

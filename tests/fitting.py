@@ -6,7 +6,7 @@ import pytest
 from neuralmirror import NeuralGaussianMirror
 from neuralmirror.learner.network import Network
 
-SCHEMES = ["simultaneous", "individual"]
+SCHEMES = ["turns", "simultaneous", "individual"]
 QUIET = pytest.mark.filterwarnings("ignore::neuralmirror.SelectionWarning")
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from neuralmirror.cli import main
+
+MEASURED = ("memory", "time")
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md",
@@ -21,7 +24,9 @@ PAGES = [
     "docs/choosing.md",
     "docs/report.md",
     "docs/json.md",
+    "docs/genetics.md",
     "docs/reliability.md",
+    "docs/cluster.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*/*.md")),
 ]
 
@@ -44,6 +49,22 @@ def test_the_readmes_example_prints_what_it_says():
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["inspect", "select"])
+def test_the_guides_example_prints_what_it_says(command, tmp_path, monkeypatch, capsys):
+    """All but memory and time, which depend on the machine."""
+    block = next(b for b in blocks("docs/report.md", "console") if b.startswith(f"$ neuralmirror {command} cohort"))
+    first, *expected = block.splitlines()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    exec(compile(blocks("docs/report.md", "python")[0], "docs/report.md", "exec"), {})
+    assert main(first.split()[2:]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if not line.startswith(MEASURED)] == [
+        line for line in expected if not line.startswith(MEASURED)
+    ]
 
 
 def test_the_readmes_example_is_ten_lines():

@@ -116,3 +116,28 @@ def test_effects_of_an_empty_selection_are_an_empty_figure() -> None:
         fitted.fit(rng.standard_normal((60, 4)), rng.standard_normal(60))
     for plot in (plot_effects, plot_interactions):
         plot(fitted).figure.canvas.draw()
+
+
+def test_discoveries_are_bars_in_the_lanes_of_their_resolutions() -> None:
+    from neuralmirror import MultiResolutionMirror
+    from neuralmirror.plots import plot_resolutions
+
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.standard_normal((200, 8)), 3, axis=1) + 0.3 * rng.standard_normal((200, 24))
+    y = x[:, [0, 4, 9, 16]].sum(axis=1) + 0.3 * rng.standard_normal(200)
+    parts = {"fine": np.arange(24) // 3, "coarse": np.arange(24) // 6}
+    settings = {"chromosomes": np.arange(24) // 12, "positions": np.arange(24) * 100}
+    for more in (settings, {}):
+        mirror = MultiResolutionMirror(parts, random_state=0, progress=False, **more).fit(x, y)
+        ax = plot_resolutions(mirror, fdr=0.5)
+        drawn = sum(len(lane.get_paths()) for lane in ax.collections)
+        assert drawn == len(mirror.discovered(0.5)) > 0
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == ["fine", "coarse"]
+
+
+def test_spans_are_whole_along_positions_and_runs_along_columns() -> None:
+    from neuralmirror._internal.genome import spans
+
+    places = np.arange(10.0)
+    assert spans([2, 7, 3], places) == [(2.0, 7.0)]
+    assert spans([2, 7, 3], places, whole=False) == [(2.0, 3.0), (7.0, 7.0)]

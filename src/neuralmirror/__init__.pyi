@@ -6,6 +6,7 @@ from .comparators.knockoffs.selectors import FixedXKnockoffs, ModelXKnockoffs
 from .comparators.p_values import BHSelector, BYSelector
 from .comparison import compare
 from .mirror.estimator import NeuralGaussianMirror
+from .mirror.resolutions import MultiResolutionMirror
 
 __version__: str
 
@@ -16,6 +17,7 @@ __all__ = [
     "FixedXKnockoffs",
     "GaussianMirror",
     "ModelXKnockoffs",
+    "MultiResolutionMirror",
     "NeuralGaussianMirror",
     "SelectionWarning",
     "__version__",

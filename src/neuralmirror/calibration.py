@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from neuralmirror._internal import checks
 from neuralmirror._internal.columns import sort_columns
+from neuralmirror._internal.pieces import in_order
 from neuralmirror.base import ControlledSelector
 from neuralmirror.evaluation import Scenario, run_one
 from neuralmirror.simulation.designs import Simulation
@@ -75,9 +76,8 @@ def calibrate(
         for share in signal_shares
     ]
     seeds = range(random_state, random_state + checks.check_count("n_replicates", n_replicates))
-    records = Parallel(n_jobs=n_jobs)(
-        delayed(run_one)(row, type(judged).__name__, lambda: clone(judged), seed) for row in rows for seed in seeds
-    )
+    pieces = [(row, type(judged).__name__, partial(clone, judged), seed) for row in rows for seed in seeds]
+    records = in_order(run_one, pieces, n_jobs=n_jobs)
     return Calibration(tuple(summarise(records)))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from neuralmirror._internal import checks
+from neuralmirror._internal.pieces import in_order
 from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.comparators.columns import Columns
 
@@ -158,7 +159,8 @@ def compare(
     names = [str(name) for name in getattr(X, "columns", range(np.shape(X)[1]))]
     aside = checks.column_positions(covariates, names, "covariates")
     columns = Columns(names, aside, None if feature_groups is None else [str(label) for label in feature_groups])
-    entries = tuple(run(label, selector, X, y, columns) for label, selector in selectors.items())
+    pieces = [(label, selector, X, y, columns) for label, selector in selectors.items()]
+    entries = tuple(in_order(run, pieces))  # one after the other, unless the caller has chosen workers
     if not any(entry.applies for entry in entries):
         raise ValueError(entries[0].note)
     return Comparison(tuple(columns.features), entries)

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from neuralmirror._internal.genome import column_places, genome_places, spans
 from neuralmirror.base import ControlledSelector
 from neuralmirror.selection import estimated_fdp
 
 if TYPE_CHECKING:
     from neuralmirror.mirror.estimator import NeuralGaussianMirror
+    from neuralmirror.mirror.resolutions import MultiResolutionMirror
 
 WON, LOST, MARK = "#0f766e", "#c2680c", "#334155"  # the feature won, its noise won, thresholds
 QUIET = "#94a3b8"
@@ -112,30 +114,46 @@ def plot_manhattan(
     return ax
 
 
-def genome_places(chromosomes: ArrayLike, positions: ArrayLike) -> tuple[NDArray[np.float64], list[tuple[str, float]]]:
-    """A place on one line for every position, and each chromosome's label with its centre; numbers before letters."""
-    labels = np.asarray(chromosomes).astype(str)
-    where = np.asarray(positions, dtype=float)
-    places, ticks, start = np.zeros(len(where)), [], 0.0
-    for label in sorted(set(labels), key=lambda word: (not word.isdigit(), int(word) if word.isdigit() else 0, word)):
-        here = labels == label
-        low, span = where[here].min(), max(float(np.ptp(where[here])), 1.0)
-        places[here] = start + where[here] - low
-        ticks.append((label, start + span / 2))
-        start += span * 1.02
-    return places, ticks
+def plot_resolutions(estimator: MultiResolutionMirror, *, fdr: float | None = None, ax: Axes | None = None) -> Axes:
+    """Each discovery a bar over its span along the genome, the finest resolution at the bottom.
+
+    Without positions the bars lie along the columns, one for each run of neighbouring members.
+    """
+    check_is_fitted(estimator)
+    ax, p = _axes(ax), estimator.n_features_in_
+    places, ticks = column_places(p, estimator.chromosomes, estimator.positions)
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", range(p))]
+    order = {name: j for j, name in enumerate(names)}
+    for lane, resolution in enumerate(estimator.resolutions_):
+        bars = [
+            bar
+            for row in estimator.discovered(fdr)
+            if row["resolution"] == resolution
+            for bar in spans([order[name] for name in row["members"]], places, whole=estimator.positions is not None)
+        ]
+        least = 0.003 * max(float(np.ptp(places)), 1.0)  # wide enough to be seen
+        wide = [(start - least / 2, end - start + least) for start, end in bars]
+        ax.broken_barh(wide, (lane - 0.35, 0.7), color=WON)
+    ax.set_yticks(range(len(estimator.resolutions_)), estimator.resolutions_)
+    ax.set_xticks([centre for _, centre in ticks], [label for label, _ in ticks])
+    along = "column" if estimator.positions is None else "chromosome" if ticks else "position"
+    ax.set(xlabel=along, ylabel="resolution", ylim=(-0.6, len(estimator.resolutions_) - 0.4))
+    ax.set_xlim(float(places.min()) - least, float(places.max()) + least)
+    return ax
 
 
 def plot_effects(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Axes | None = None) -> Axes:
     """The effects of the `most` strongest selected features along their standard scores, with bands over the draws."""
     check_is_fitted(estimator)
-    ax, effects = _axes(ax), sorted(estimator.effects().items(), key=lambda item: -item[1].size)
+    once = [(name, one) for name, one in estimator.effects().items() if not one.levels or name == one.levels[0]]
+    ax, effects = _axes(ax), sorted(once, key=lambda item: -item[1].size)
     for number, (name, effect) in enumerate(effects[:most]):
         colour = plt.get_cmap("tab20")(number % 20)
         spread = effect.x.std() or 1.0
         x = (effect.x - effect.x.mean()) / spread
-        ax.plot(x, effect.y, color=colour, label=f"{name} ({effect.shape})")
-        if (effect.low < effect.high).any():
+        style = "o" if effect.levels else "-"  # levels have no order that a line could follow
+        ax.plot(x, effect.y, style, color=colour, label=f"{name} ({effect.shape})")
+        if not effect.levels and (effect.low < effect.high).any():
             ax.fill_between(x, effect.low, effect.high, color=colour, alpha=0.2, linewidth=0)
     ax.axhline(0, color=QUIET, linewidth=0.8)
     ax.set(xlabel="feature, in standard deviations", ylabel="effect, in units of y")

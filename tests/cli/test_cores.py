@@ -42,6 +42,25 @@ def test_limits_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert available_cores() == len(os.sched_getaffinity(0))
 
 
+def test_a_fit_from_python_keeps_to_its_jobs() -> None:
+    """BLAS and PyTorch obey n_jobs during the fit, and are as before after it."""
+    program = (
+        "import os, time, numpy as np, torch, neuralmirror\nfrom neuralmirror import NeuralGaussianMirror\n"
+        "rng = np.random.default_rng(0); x = rng.standard_normal((600, 60)); y = x[:, :5].sum(axis=1)\n"
+        "selector = NeuralGaussianMirror(random_state=0, learner='sparse', n_jobs=1)\n"
+        "selector.fit(x[:100, :5], y[:100] + x[:100, 7])\n"
+        "threads, began, used = torch.get_num_threads(), time.perf_counter(), sum(os.times()[:2])\n"
+        "selector.fit(x, y)\n"
+        "print((sum(os.times()[:2]) - used) / (time.perf_counter() - began), torch.get_num_threads() - threads)"
+    )
+    free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, env=free)
+    assert done.returncode == 0, done.stderr
+    share, changed = done.stdout.split()
+    assert float(share) < 1.15
+    assert changed == "0"
+
+
 def test_a_typo_is_answered_at_once() -> None:
     began = time.perf_counter()
     done = subprocess.run(

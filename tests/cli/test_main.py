@@ -102,6 +102,17 @@ def test_what_a_user_can_mend_is_exit_code_2(error, monkeypatch, capsys):
     assert told == f"neuralmirror: {' '.join(str(error).split())}\n"
 
 
+def test_too_little_memory_is_one_line_with_a_remedy(monkeypatch, capsys):
+    def command():
+        raise MemoryError("Unable to allocate 9 GiB")
+
+    monkeypatch.setattr(import_module("neuralmirror.cli.demo"), "demo", command)
+    assert cli.main(["demo"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("neuralmirror: the memory does not suffice; fewer copies (--n-mirrors)")
+    assert told.endswith("(Unable to allocate 9 GiB)\n")
+
+
 def test_what_only_we_can_mend_is_raised(monkeypatch):
     def command():
         raise RuntimeError("a bug")

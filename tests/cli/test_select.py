@@ -59,7 +59,10 @@ def test_select_leaves_a_whole_result(cohort: Path, tmp_path: Path, capsys: pyte
     assert (out / "dropped.csv").read_text().splitlines()[1] == "copy,an exact copy of another,x13"
     assert sum(stored["result"]["explained"].values()) > 0.5
     site = next(one["effect"] for one in record["selected"] if one["feature"] == "site")
-    assert (site["shape"], site["size"], site["x"]) == ("differs by level", None, [])
+    assert (site["shape"], site["levels"], site["x"]) == ("differs by level", ["a", "b", "c"], [])
+    assert site["y"] == pytest.approx([-2 / 3, 4 / 3, -2 / 3], abs=0.2), "2 more at b, about the mean of all"
+    assert site["size"] == pytest.approx(0.94, abs=0.15)
+    assert "differs between its levels: b +1" in (out / "report.html").read_text()
     assert set(stored["diagnostics"]["law_checks"]["is skewed"]) == {"share", "expected", "z"}
     assert len(stored["data"]["files"][0]["sha256"]) == 64
     mirror = NeuralGaussianMirror.load(out / "model.safetensors")

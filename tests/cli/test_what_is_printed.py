@@ -66,6 +66,21 @@ def test_effects_weights_and_shares_are_told(tmp_path: Path, capsys: pytest.Capt
     assert effect["size"] == pytest.approx(1, abs=0.2), "in units of y"
 
 
+def test_categories_are_told_by_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rare, site = [i % 30 == 0 for i in range(150)], np.arange(150) % 3
+    y = Y + 5 * np.array(rare) + 3 * (site == 1)
+    words = {"ill": np.where(rare, "yes", "no"), "site": np.array(list("abc"))[site]}
+    file = write(tmp_path / "d.csv", y=y, **words)
+    assert run("select", file, "--target", "y", "-o", tmp_path / "o", *FAST) == 0
+    printed = capsys.readouterr().out
+    assert "site by level: b +" in printed
+    record = json.loads((tmp_path / "o" / "run.json").read_text())
+    ill = next(f["effect"] for f in record["result"]["features"] if f["feature"] == "ill")
+    assert (ill["shape"], ill["levels"], ill["x"]) == ("differs by level", ["no", "yes"], [])
+    assert ill["y"][1] - ill["y"][0] == pytest.approx(5, abs=1), "also for a level of few rows"
+    assert "ill by level: yes +4." in printed
+
+
 def test_what_the_readers_decided_is_printed_and_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "d.csv", id=[f"s{i}" for i in range(150)], gap=["nil", "1", "2"] * 50)
     options = ["--target", "y", "--na", "nil", "--na", "void", "--decimal", ".", "--encoding", "utf-8", *FAST]

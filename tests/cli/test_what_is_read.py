@@ -46,6 +46,7 @@ REFUSED = {
     "target as covariate": ({}, ["--covariates", "y"], "'y' is the target and cannot be a covariate as well"),
     "seed": ({}, ["--seed", "1.5"], "a whole number is needed, got '1.5'"),
     "repeats": ({}, ["--n-repeats", "2.5"], "a whole number is needed, got '2.5'"),
+    "copies": ({}, ["--n-mirrors", "1000"], "--n-mirrors must be at most 50, got 1000"),
     "jobs": ({}, ["-j", "0"], "--jobs must be at least 1, got 0"),
     "calibrate": ({}, ["--calibrate", "-1"], "--calibrate takes a number of simulated responses"),
     "under a file": ({}, ["-o", "d.csv/res"], "d.csv is a file"),

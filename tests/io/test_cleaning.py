@@ -153,3 +153,32 @@ def test_infinity_is_named_by_its_column() -> None:
     values[4, 1] = np.inf
     with pytest.raises(ValueError, match="inf in column 'x1'"):
         clean(dataset(values), Rules())
+
+
+def test_a_column_that_is_infinite_throughout_is_dropped_as_such() -> None:
+    values = np.random.default_rng(0).standard_normal((20, 5))
+    values[:, 1], values[:, 2], values[:, 3] = np.inf, 1.0, 10**18
+    values[:3, 1:4] = np.nan
+    reasons = {d.names: d.reason for d in clean(dataset(values), Rules()).dropped}
+    assert reasons[("x1",)] == "infinite in every row that has a value"
+    assert reasons[("x2",)] == "constant"
+    assert "15 digits" in reasons[("x3",)]
+
+
+def test_infinity_in_the_target_is_named_by_its_sample(tmp_path: Path) -> None:
+    rows = [f"s{i},{i},{i * i},{'inf' if i == 4 else i}" for i in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,a,b,y", *rows]))
+    with pytest.raises(ValueError, match="inf in the target 'y', s4; correct it, or drop such samples with --na inf"):
+        load(Source(tmp_path / "t.csv", "y"))
+    assert len(load(Source(tmp_path / "t.csv", "y", na=("inf",))).y) == 19
+
+
+def test_whole_numbers_that_no_integer_holds_stay_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "".join(f"{i},{i * i},{i}e30\n" for i in range(1, 20)))
+    assert load(Source(tmp_path / "t.csv", "y")).y.max() == 1.9e31
+
+
+def test_a_covariate_without_any_value_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c,y\n" + "".join(f"{i},{i * i},NA,{i}\n" for i in range(20)))
+    with pytest.raises(ValueError, match="the covariate 'c' has no value at all"):
+        clean(load(Source(tmp_path / "t.csv", "y", covariates=("c",))), Rules())

@@ -78,7 +78,7 @@ BAD_PARAMETERS = [
     ({"fdr": "0.1"}, r"fdr must lie in \(0, 1\), got '0.1'"),
     ({"offset": 2}, "offset must be 0 .* or 1"),
     ({"scheme": "simultanous"}, "did you mean 'simultaneous'"),
-    ({"scheme": "INDIVIDUAL"}, "scheme must be one of 'simultaneous', 'individual', got 'INDIVIDUAL'"),
+    ({"scheme": "INDIVIDUAL"}, "scheme must be one of 'turns', 'simultaneous', 'individual', got 'INDIVIDUAL'"),
     ({"scheme": 3}, "scheme must be one of"),
     ({"noise": "independant"}, "did you mean 'independent'"),
     ({"learner": "netwrok"}, "did you mean 'network'"),

@@ -75,3 +75,39 @@ def test_long_arrays_that_differ_in_the_middle_have_different_fingerprints():
 def test_without_a_folder_nothing_is_kept(tmp_path):
     assert cached(None, "draw-0", Draw, lambda: "computed") == "computed"
     assert not list(tmp_path.iterdir())
+
+
+@QUIET
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"learner": "sparse", "scheme": "individual"}, {"learner": "network", "scheme": "individual"}],
+    ids=["default", "individual", "networks"],
+)
+def test_turns_are_kept_in_pieces(settings, tmp_path, monkeypatch):
+    """Some pieces of a draw are there and the draw is not: only the others are learnt."""
+    x, y = data()
+    monkeypatch.setattr("neuralmirror.mirror.individual.NETWORK_FLOATS", 2**10)
+    whole = mirror(**settings, checkpoint=tmp_path).fit(x, y)
+    pieces = sorted(tmp_path.rglob("turns-*.npz"))
+    assert len(pieces) == 8
+    (draw,) = tmp_path.rglob("draw-0.npz")
+    for path in (draw, *pieces[:3]):
+        path.unlink()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.npz")}
+    assert len(before) == 5 + (settings.get("learner") != "network")  # the fit that all turns share is a piece too
+    again = mirror(**settings, checkpoint=tmp_path).fit(x, y)
+    np.testing.assert_array_equal(again.strengths_, whole.strengths_)
+    assert (again.part_weights_, again.explained_) == (whole.part_weights_, whole.explained_)
+    assert again._curves == whole._curves
+    assert sorted(tmp_path.rglob("turns-*.npz")) == pieces
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+@QUIET
+def test_a_checkpoint_that_cannot_be_written_is_told_once_and_costs_nothing(tmp_path, recwarn):
+    """Root may write into any folder, so a file stands where the folder should be."""
+    x, y = data()
+    (tmp_path / "taken").write_text("not a folder")
+    found = mirror(learner="sparse", n_repeats=2, checkpoint=tmp_path / "taken").fit(x, y)
+    np.testing.assert_array_equal(found.strengths_, mirror(learner="sparse", n_repeats=2).fit(x, y).strengths_)
+    assert len({str(one.message) for one in recwarn if "could not be kept" in str(one.message)}) == 1

@@ -1,6 +1,7 @@
 """Groups of columns that are selected together."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
@@ -41,6 +42,34 @@ def test_a_category_is_found_by_its_levels_together():
     by_category = fitted.support_.reshape(3, 4)
     assert by_category[1].all()
     assert (by_category.all(axis=1) == by_category.any(axis=1)).all()  # whole categories or none
+
+
+@QUIET
+def test_a_category_has_an_effect_at_each_level_in_units_of_y(tmp_path):
+    """Against the mean of y at each level, less the mean of all: the levels are all that y depends on."""
+    rng = np.random.default_rng(0)
+    levels = rng.choice(4, size=(300, 2), p=[0.4, 0.3, 0.2, 0.1])
+    names = [f"{letter}={level}" for letter in "uv" for level in range(4)]
+    x = pd.DataFrame((levels[:, :, None] == np.arange(4)).reshape(300, 8).astype(float), columns=names)
+    y = np.array([0.0, 200.0, -100.0, 300.0])[levels[:, 0]] + 20 * rng.standard_normal(300)
+    fitted = mirror(feature_groups=[name[0] for name in names], fdr=0.5, n_repeats=2).fit(x, y)
+    effect = fitted.effects()["u=2"]
+    assert (effect.shape, effect.levels) == ("differs by level", names[:4])
+    expected = np.array([y[levels[:, 0] == level].mean() for level in range(4)]) - y.mean()
+    np.testing.assert_allclose(effect.y, expected, atol=15)
+    assert effect.size == pytest.approx(expected[levels[:, 0]].std(), rel=0.1)
+    assert (effect.low <= effect.y).all()
+    assert (effect.y <= effect.high).all()
+    fitted.save(tmp_path / "m")
+    np.testing.assert_array_equal(type(fitted).load(tmp_path / "m").effects()["u=2"].y, effect.y)
+
+
+@QUIET
+def test_columns_of_a_group_that_are_no_levels_keep_a_curve():
+    x, y = data()
+    fitted = mirror(feature_groups=LABELS, fdr=0.5).fit(x, y)
+    assert fitted.support_[0]
+    assert not fitted.effects()["0"].levels
 
 
 @QUIET

@@ -18,6 +18,7 @@ from neuralmirror.mirror.scales import marginal_scales
 from neuralmirror.mirror.screening import best_by_any_direction
 from neuralmirror.mirror.simultaneous import simultaneous
 from neuralmirror.mirror.statistic import mirror_statistics
+from neuralmirror.mirror.turns import in_turns
 
 SEED = 3
 QUICK = Network(steps=60, hidden_sizes=16)
@@ -56,19 +57,28 @@ def test_exchanging_a_feature_with_a_copy_exchanges_their_strengths_and_nothing_
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_an_individual_mirror_exchanges_a_feature_with_its_copy(learner, case):
-    """Only for that feature: the others' learners see X_j, so theirs is another problem."""
-    if case == "groups" and learner == "network":
+@pytest.mark.parametrize("scheme", [in_turns, individual])
+def test_a_mirror_in_its_turn_exchanges_a_feature_with_its_copy(scheme, learner, case):
+    """Only for that feature: the learners of other turns see X_j, so theirs is another problem."""
+    if case == "groups" and learner == "network" and scheme is individual:
         pytest.skip("individual networks take single columns")
     q = problem(**CASES[case])
     drawn, response, engine = conditional_directions(q, 4, (7,)), standard_response(q), Engine(learner, QUICK)
-    _, before = individual(drawn, response, engine, SEED)
+    _, before = scheme(drawn, response, engine, SEED)
     for feature, copy in ((0, 2), (2, 4)):
-        _, after = individual(exchanged(drawn, feature, copy), response, engine, SEED)
+        _, after = scheme(exchanged(drawn, feature, copy), response, engine, SEED)
         np.testing.assert_array_equal(after[feature], exchanged_strengths(before, feature, copy)[feature])
 
 
-@pytest.mark.parametrize("scheme", [simultaneous, individual])
+def test_within_a_turn_an_exchange_changes_nothing_for_the_others():
+    """Of 20 features the first and the seventeenth have their copies in the same turn."""
+    q = problem(n=100, p=20)
+    drawn, response, engine = conditional_directions(q, 2, (7,)), standard_response(q), Engine("sparse")
+    (_, before), (_, after) = (in_turns(d, response, engine, SEED) for d in (drawn, exchanged(drawn, 16, 2)))
+    np.testing.assert_array_equal(after[[0, 16]], exchanged_strengths(before, 16, 2)[[0, 16]])
+
+
+@pytest.mark.parametrize("scheme", [in_turns, simultaneous, individual])
 def test_the_exchange_holds_where_the_network_counts(scheme):
     """A single unit of eight features, which neither lines nor pairs hold: the network has a weight."""
     rng = np.random.default_rng(0)

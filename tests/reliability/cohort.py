@@ -10,7 +10,7 @@ FIXED = ("selection.csv", "dropped.csv", "model.safetensors")  # the same bytes 
 WHOLE = {*FIXED, "run.json", "report.html"}
 BASIC = ["--target", "y", "--scheme", "individual", "--learner", "sparse", "-j", "1", "--quiet"]
 SHORT = ["--n-repeats", "3"]
-LONG = ["--n-repeats", "8"]  # long enough that most kills hit the fit
+LONG = ["--n-repeats", "5"]  # long enough that most kills hit the fit
 
 
 def write_table(path: Path) -> Path:

@@ -18,6 +18,7 @@ from neuralmirror.report.run import Request, select
 
 BROWSER, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium with chromedriver on this machine")
+RIGHT, END, ESCAPE = "\ue014", "\ue010", "\ue00c"  # keys
 LEVELS = [0.01, 0.04, 0.05, 0.075, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.8]
 RUNS = {  # one draw, several mirrors, several draws, groups, nothing to find
     "plain": {"n": 200, "parameters": {}},
@@ -120,7 +121,7 @@ def test_every_level_agrees(browser: Any, results: dict[str, Path]) -> None:
 def test_the_slider_obeys_the_keyboard(browser: Any, results: dict[str, Path]) -> None:
     page = opened(browser, results["plain"])
     slider = page.find_element("id", "level")
-    slider.send_keys("\ue014")  # arrow right
+    slider.send_keys(RIGHT)
     assert float(slider.get_attribute("value")) == pytest.approx(0.105)
     assert float(page.find_element("id", "level-number").get_attribute("value")) == pytest.approx(0.105)
 
@@ -194,8 +195,56 @@ def test_the_page_fits_and_every_control_has_a_name(width: int, browser: Any, re
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_paper_shows_the_selected_features(browser: Any, results: dict[str, Path]) -> None:
+def test_the_choice_of_light_or_dark_is_kept(browser: Any, results: dict[str, Path]) -> None:
     page = opened(browser, results["plain"])
+    page.find_element("id", "theme").click()
+    chosen = page.execute_script("return document.documentElement.dataset.theme")
+    page = opened(browser, results["plain"])
+    assert page.execute_script("return document.documentElement.dataset.theme") == chosen
+
+
+@pytest.mark.parametrize(("figure", "first"), [("mirror", "selected"), ("manhattan", "<rs")])
+def test_arrow_keys_read_the_marks_of_a_figure(figure: str, first: str, browser: Any, results: dict[str, Path]) -> None:
+    page = opened(browser, results["plain"])
+    holder, tip = page.find_element("id", figure), page.find_element("id", "tip")
+    holder.send_keys(RIGHT)
+    assert tip.is_displayed()
+    assert first in tip.text
+    marked = page.find_elements("css selector", f"#{figure} .read")
+    assert [mark.get_attribute("data-tip") for mark in marked] == [tip.text]
+    assert "won" in marked[0].get_attribute("class"), "the selected ones come first"
+    holder.send_keys(END)
+    assert tip.text == page.find_element("css selector", f"#{figure} .read").get_attribute("data-tip")
+    holder.send_keys(ESCAPE)
+    assert not tip.is_displayed()
+    holder.send_keys(RIGHT)
+    page.execute_script("document.getElementById('level').focus()")
+    assert not tip.is_displayed()
+
+
+def test_paper_shows_the_selected_features_and_what_is_folded(browser: Any, results: dict[str, Path]) -> None:
+    page = opened(browser, results["plain"])
+    page.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert set(shown_features(page)) == chosen_features(page) != set()
+    assert not page.find_elements("css selector", "details:not([open])")
+    page.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert not page.find_elements("css selector", "details[open]")
+    assert len(shown_features(page)) == 40, "the screen is as it was"
     printed = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert printed.startswith(b"%PDF")
-    assert len(shown_features(page)) == 40, "the screen is as it was"
+    assert len(shown_features(page)) == 40
+
+
+def test_a_sheet_of_paper_holds_the_page_without_its_controls(browser: Any, results: dict[str, Path]) -> None:
+    sheet = {"width": 690, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 less its margins
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sheet)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        page = opened(browser, results["draws"])
+        assert page.execute_script("return document.documentElement.scrollWidth") <= 690
+        for control in ("#level", "#level-number", "#filter", "#export", "#theme", "#chips", "#copy"):
+            assert not page.find_element("css selector", control).is_displayed(), control
+        assert page.find_element("css selector", ".paper").is_displayed(), "what the columns mean"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -29,33 +29,40 @@ def fingerprint(arrays: Iterable[NDArray[Any]], settings: object) -> str:
 
 def cached(folder: str | Path | None, name: str, kind: type[T], compute: Callable[[], T]) -> T:
     """What `compute` returns, from `folder` where it was computed before. `kind` is a dataclass of arrays and JSON."""
+    found = load(folder, name, kind)
+    if found is None:
+        found = compute()
+        store(folder, name, found)
+    return found
+
+
+def load(folder: str | Path | None, name: str, kind: type[T]) -> T | None:
+    """The piece of that name; None where there is none, or a damaged one."""
     if folder is None:
-        return compute()
-    path = Path(folder) / f"{name}.npz"
-    stored = _stored(path, kind)
-    if stored is not None:
-        return stored
-    piece = compute()
-    try:
-        _store(path, piece)
-    except OSError as reason:  # a piece that cannot be kept costs time after a kill, never the result
-        warnings.warn(f"completed work could not be kept in {folder} ({reason.strerror})", stacklevel=2)
-    return piece
-
-
-def _stored(path: Path, kind: type[T]) -> T | None:
-    """The piece in a file; None where there is none, or a damaged one."""
-    if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(_path(folder, name), allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files if key != "json"}
             return kind(**arrays, **json.loads(str(file["json"])))
     except DAMAGED:
         return None
 
 
-def _store(path: Path, piece: Any) -> None:
+def store(folder: str | Path | None, name: str, piece: object) -> None:
+    """Keep a piece; one that cannot be kept costs time after a kill and a warning, the same words for all of a run."""
+    if folder is None:
+        return
+    try:
+        _write(_path(folder, name), piece)
+    except OSError as reason:
+        warnings.warn(f"completed work could not be kept in {folder} ({reason.strerror})", stacklevel=2)
+
+
+def _path(folder: str | Path, name: str) -> Path:
+    return Path(folder) / f"{name}.npz"
+
+
+def _write(path: Path, piece: Any) -> None:
     values = {field.name: getattr(piece, field.name) for field in fields(piece)}
     arrays: dict[str, Any] = {key: value for key, value in values.items() if isinstance(value, np.ndarray)}
     rest = {key: value for key, value in values.items() if key not in arrays}

@@ -31,7 +31,7 @@ def results_folder(out: Path, force: bool = False) -> Iterator[Path]:
     check_folder(out, force)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with _staging(out) as folder:
+        with temporary_folder(out) as folder:
             yield folder
             check_folder(out, force)
             _move(folder, out)
@@ -42,7 +42,7 @@ def results_folder(out: Path, force: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _staging(out: Path) -> Iterator[Path]:
+def temporary_folder(out: Path) -> Iterator[Path]:
     """A folder of ours inside `out` where that is there, else beside it; what dead runs left there is swept."""
     place = out if out.is_dir() else out.parent
     for left in [path for path in place.iterdir() if path.name.startswith(_stem(out))]:
@@ -73,6 +73,12 @@ def _sweep(folder: Path) -> None:
             with (folder / MARKER).open("ab") as marker:
                 if _lock(marker):
                     shutil.rmtree(folder)
+
+
+def sweep_below(folder: Path) -> None:
+    """Remove what dead runs left in any folder inside this one."""
+    for marker in list(folder.rglob(MARKER)):
+        _sweep(marker.parent)
 
 
 def _lock(file: IO[bytes]) -> bool:

@@ -66,7 +66,8 @@ def guess_task(y: NDArray[Any], task: str) -> str:
     numeric = y.dtype.kind in "fiu"
     if task == "regression" and not numeric and y.dtype.kind != "b":
         raise ValueError(
-            f"task='regression' needs a numeric y, got {y.dtype} such as {y[0]!r}; use task='classification'"
+            f"task='regression' needs a numeric y, got {y.dtype} such as {y[0]!r}; "
+            "use task='classification' (--task classification)"
         )
     if task != "auto":
         return task
@@ -78,11 +79,11 @@ def check_classes(y: NDArray[Any]) -> None:
     levels, counts = np.unique(y, return_counts=True)
     number = y.dtype.kind in "fiu"
     if len(levels) > max(2, len(y) / 2):
-        remedy = "use task='regression'" if number else "choose another target, or merge classes"
+        remedy = "use task='regression' (--task regression)" if number else "choose another target, or merge classes"
         raise ValueError(f"y has {len(levels)} different values in {len(y)} rows, too many for classes; {remedy}")
     if counts.min() < 2:
         alone = str(levels[counts.argmin()])
-        remedy = ", or use task='regression' if y holds numbers" if number else ""
+        remedy = ", or use task='regression' (--task regression) if y holds numbers" if number else ""
         raise ValueError(
             f"class {alone!r} of y has a single member, but at least 2 are needed; drop that row, or merge the class "
             f"with another{remedy}"

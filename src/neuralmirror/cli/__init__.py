@@ -1,8 +1,8 @@
 """The command line: `neuralmirror COMMAND`.
 
 A command is one line of COMMANDS. Its function is imported when it is called and not before, so `--help` answers
-at once. Commands raise ValueError or OSError for what the user can mend: one line, exit code 2. Anything else is
-ours: a traceback, exit code 1.
+at once. Commands raise ValueError, OSError or MemoryError for what the user can mend: one line, exit code 2. Anything
+else is ours: a traceback, exit code 1.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError, Parameter
 from neuralmirror.cli.terminal import close_output, prepare_streams, visible
 from neuralmirror.cli.threads import sleep_when_idle
 
+OUT_OF_MEMORY = "the memory does not suffice; fewer copies (--n-mirrors), --screen or a larger machine help"
 COMMANDS = {  # name: (where its function lives, what it does)
     "select": (
         "neuralmirror.cli.select:select",
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
     except (CycloptsError, ValueError, OSError) as error:
         print(f"neuralmirror: {visible(' '.join(str(error).split()))}", file=sys.stderr)
+        return 2
+    except MemoryError as error:
+        print(f"neuralmirror: {OUT_OF_MEMORY} ({' '.join(str(error).split()) or 'out of memory'})", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("neuralmirror: stopped; the same command takes up what is complete", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
+from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror._internal.output import check_folder, check_writable, results_folder, write_csv, write_json
 from neuralmirror.cli.options import (
     AS_IT_IS,
@@ -74,6 +75,7 @@ def compare(
     terms: Terms = EQUAL,
     methods: str = "",
     out: Out = OUT,
+    cluster: str | None = None,
     force: bool = False,
     quiet: bool = False,
     as_json: AsJson = False,
@@ -92,6 +94,8 @@ def compare(
         and bh-marginal; by default neural-mirror, gaussian-mirror, model-x, deeppink and bh.
     out
         Folder for the results.
+    cluster
+        Address of a Dask scheduler (tcp://HOST:8786) or of Ray (ray://HOST:10001) where the methods run, one a worker.
     force
         Replace results in the output folder.
     quiet
@@ -102,7 +106,7 @@ def compare(
     check_folder(out, force)
     check_writable(out)
     request = request_for(data, reading, Fitting(fdr=terms.fdr, task=terms.task, jobs=terms.jobs))
-    with threads(terms.jobs):
+    with threads(terms.jobs), connected(cluster):
         result, told = answered(request, listed(methods), terms)
     asked = {"data": data.name, "fdr": terms.fdr, "offset": 1, "seed": terms.seed, "decisions": told}
     record = described(result, asked)

@@ -29,18 +29,26 @@ def document(record: dict[str, Any], out: Path) -> dict[str, Any]:
         "interactions": result["interactions"],
         "part_weights": result["part_weights"],
         "explained": result["explained"],
+        "resolutions": _groups(record),
         "decisions": record["decisions"],
         "diagnostics": record["diagnostics"],
         "warnings": record["warnings"],
         "calibration": record.get("calibration_fits", []),
         "seconds": record["seconds"],
         "versions": record["versions"],
-        "paths": {name: str(out / file) for name, file in files().items()},
+        "paths": {name: str(out / file) for name, file in files("resolutions" in record).items()},
     }
 
 
-def files() -> dict[str, str]:
+def _groups(record: dict[str, Any]) -> dict[str, Any] | None:
+    """The discoveries at several resolutions, where those were asked for."""
+    found = record.get("resolutions")
+    return None if found is None else {"levels": found["levels"], "discoveries": found["discoveries"]}
+
+
+def files(resolutions: bool = False) -> dict[str, str]:
     """The files of a result by what they are."""
+    more = {"resolutions": "resolutions.csv"} if resolutions else {}
     return {
         "folder": "",
         "selection": "selection.csv",
@@ -48,4 +56,5 @@ def files() -> dict[str, str]:
         "report": "report.html",
         "record": "run.json",
         "model": "model.safetensors",
+        **more,
     }

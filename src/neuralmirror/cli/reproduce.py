@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror.io.tables import DataError
 from neuralmirror.studies.pages import write_page, write_summary
 from neuralmirror.studies.real_data import find_data
@@ -33,6 +34,8 @@ class Work:
     """auto, cpu or cuda."""
     jobs: int | None = None
     """Processes; one for each core by default."""
+    cluster: str | None = None
+    """Address of a Dask scheduler (tcp://HOST:8786) or of Ray (ray://HOST:10001) where the fits run."""
     data: Path | None = None
     """The measured data of tomato and roc (PLINK, NPZ or CSV) or of hiv (PI_DATA.txt with PI_TSM.txt beside it), or the
     folder that holds tomato_bauchet and hiv_drug_resistance; also by NEURALMIRROR_DATA."""
@@ -93,16 +96,17 @@ def reproduce(
 
 
 def _run(study: Study, work: Work) -> None:
-    run_study(
-        study,
-        work.file(study),
-        methods=chosen_methods(study, work.method, work.replicates),
-        device=work.device,
-        n_jobs=work.jobs or available_cores(),
-        data=work.data,
-        smoke=work.smoke,
-        show=not work.quiet,
-    )
+    with connected(work.cluster):
+        run_study(
+            study,
+            work.file(study),
+            methods=chosen_methods(study, work.method, work.replicates),
+            device=work.device,
+            n_jobs=work.jobs or available_cores(),
+            data=work.data,
+            smoke=work.smoke,
+            show=not work.quiet,
+        )
 
 
 def _with_data(studies: list[Study], data: Path | None, every: bool) -> list[Study]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror._internal.output import check_folder
 from neuralmirror.cli.documents import document
 from neuralmirror.cli.options import AS_IT_IS, AS_USUAL, AsJson, Fitting, Out, Reading, Whole, request_for
@@ -15,7 +16,7 @@ from neuralmirror.cli.terminal import print_json, say, show_filled
 from neuralmirror.cli.threads import threads
 
 if TYPE_CHECKING:
-    from neuralmirror.report.request import Request
+    from neuralmirror.report.request import Request, Resolving
 
 SHOWN = 15  # features on the terminal; selection.csv holds all
 OUT = Path("neuralmirror-results")
@@ -30,7 +31,11 @@ def select(
     fitting: Fitting = AS_USUAL,
     out: Out = OUT,
     calibrate: Whole = 0,
+    resolutions: str = "",
+    partitions: Path | None = None,
+    contiguous: bool = False,
     escape_formulas: bool = False,
+    cluster: str | None = None,
     force: bool = False,
     resume: Annotated[bool, Parameter(show=False)] = False,  # pieces of a run that was cut off are always taken up
     quiet: bool = False,
@@ -49,8 +54,17 @@ def select(
         Folder for the results.
     calibrate
         Simulate this many responses of each kind on your features, and report the FDR and power achieved there.
+    resolutions
+        Also discover groups of correlated features, clustered at these correlations, such as 0.99,0.9,0.75,0.5.
+    partitions
+        Also discover groups of a table: a feature's name, then its group at each resolution, with a header.
+    contiguous
+        With --resolutions: only groups of neighbours, along positions where the file has them.
     escape_formulas
         Put an apostrophe before names that a spreadsheet would take for formulas.
+    cluster
+        Address of a Dask scheduler (tcp://HOST:8786, or its .json file) or of Ray (ray://HOST:10001, ray://auto) where
+        draws, turns and calibrations run; the folder of the results must be one that its workers see.
     force
         Replace results in the output folder.
     quiet
@@ -61,9 +75,11 @@ def select(
     check_folder(out, force)
     if calibrate < 0:
         raise ValueError(f"--calibrate takes a number of simulated responses, got {calibrate}; 20 is a fair start")
-    more = {"calibrate": calibrate, "escape_formulas": escape_formulas}
+    more: dict[str, Any] = {"calibrate": calibrate, "escape_formulas": escape_formulas}
+    if resolutions or partitions is not None or contiguous:
+        more["resolving"] = resolving_for(resolutions, partitions, contiguous)
     request = request_for(data, reading, fitting, **more)
-    with threads(fitting.jobs):
+    with threads(fitting.jobs), connected(cluster):
         record = run_and_tell(request, out, force=force, quiet=quiet, as_json=as_json)
     if as_json:
         print_json(document(record, out))
@@ -94,7 +110,8 @@ def show_selection(record: dict[str, Any], out: Path) -> None:
         show_filled(COLUMNS, [feature_row(one, record["settings"]["n_repeats"]) for one in found[:SHOWN]])
     if len(found) > SHOWN:
         say(f"and {len(found) - SHOWN} more in selection.csv")
-    for text in (record["result"]["explanation"], *parts(record), *calibration(record), *cautions(record)):
+    told = (*parts(record), *groups(record), *calibration(record), *cautions(record))
+    for text in (*levels(found[:SHOWN]), record["result"]["explanation"], *told):
         say(text)
     say(draws(record["settings"]["n_repeats"]))
     say(f"Results in {out}; open {out / 'report.html'}")
@@ -118,6 +135,14 @@ def feature_row(one: dict[str, Any], n_repeats: int) -> tuple[str, ...]:
     )
 
 
+def levels(found: list[dict[str, Any]]) -> list[str]:
+    """The mean effect at each level of the selected categories."""
+    from neuralmirror.report.shapes import by_level
+
+    categories = [one for one in found if (one["effect"] or {}).get("levels")]
+    return [f"{one['feature']} by level: {by_level(one['effect'])}" for one in categories]
+
+
 def draws(number: int) -> str:
     """How many draws of the copies decided, and what another number would do."""
     if number == 1:
@@ -134,6 +159,28 @@ def parts(record: dict[str, Any]) -> list[str]:
     shares = record["result"]["explained"]
     explained = [f"{name} {max(share, 0.0):.0%}" for name, share in shares.items() if share is not None]
     return [decided(record), f"Explained on rows not seen: {', '.join(explained)}."]
+
+
+def resolving_for(cuts: str, partitions: Path | None, contiguous: bool) -> Resolving:
+    """The options of resolutions as what the run needs."""
+    from neuralmirror.report.request import Resolving
+
+    try:
+        numbers = tuple(float(cut) for cut in cuts.split(",") if cut.strip())
+    except ValueError:
+        raise ValueError(
+            f"--resolutions takes correlations separated by commas, such as 0.9,0.75,0.5; got {cuts!r}"
+        ) from None
+    return Resolving(numbers, partitions, contiguous)
+
+
+def groups(record: dict[str, Any]) -> list[str]:
+    """How many groups were discovered at each resolution."""
+    if "resolutions" not in record:
+        return []
+    levels = record["resolutions"]["levels"]
+    counts = [f"{one['discoveries']} of {one['groups']} at {one['resolution']}" for one in levels]
+    return [f"Groups discovered, each resolution with its own guarantee: {', '.join(counts)}; see resolutions.csv."]
 
 
 def calibration(record: dict[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -37,18 +36,11 @@ def threads(jobs: int | None) -> Iterator[int]:
     number = core_count(jobs)
     before = {name: os.environ.get(name) for name in POOLS}
     os.environ.update(dict.fromkeys(POOLS, str(number)))  # for what is not loaded yet
-    import torch
-    from threadpoolctl import threadpool_limits
+    from neuralmirror._internal.device import thread_limit
 
-    torch_before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    if "numba" in sys.modules:
-        numba = sys.modules["numba"]
-        numba.set_num_threads(min(number, numba.config.NUMBA_NUM_THREADS))
     try:
-        with threadpool_limits(number):
+        with thread_limit(number):
             yield number
     finally:
-        torch.set_num_threads(torch_before)
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})

@@ -13,12 +13,15 @@ from rich.table import Table
 
 from neuralmirror import evaluation
 from neuralmirror._internal import checks
+from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror.evaluation import Maker, Record, Scenario
 from neuralmirror.studies import scenarios as bench
 from neuralmirror.studies.bench_methods import bench_methods
 from neuralmirror.studies.random_designs import random_scenarios
 from neuralmirror.studies.random_page import random_tables, write_random
 from neuralmirror.studies.records import read_records
+from neuralmirror.studies.resolutions import run_resolutions
+from neuralmirror.studies.resolutions_page import resolution_tables, write_resolutions
 from neuralmirror.studies.trial_page import write_trials
 from neuralmirror.summaries import Summary, summarise
 
@@ -39,6 +42,8 @@ class Work:
     """auto, cpu or cuda."""
     jobs: int | None = None
     """Processes; one for each core by default."""
+    cluster: str | None = None
+    """Address of a Dask scheduler (tcp://HOST:8786) or of Ray (ray://HOST:10001) where the fits run."""
     settings: Annotated[tuple[str, ...], Parameter(name="--set")] = ()
     """A setting of the neural mirror as name=value; the method is then recorded under its name and these settings."""
     data: Path | None = None
@@ -64,6 +69,12 @@ class Drawn:
     """Fits of each method on each design."""
     random_table: bool = False
     """Write the page of the random designs from the records instead of running anything."""
+    resolutions: int | None = None
+    """So many simulated traits on KnockoffGWAS's toy genotypes, at seven resolutions; --data names their folder."""
+    draws: int = 10
+    """Draws of the copies for the trait that comes with those genotypes."""
+    resolutions_table: bool = False
+    """Write the page of the resolutions from the records instead of running anything."""
 
 
 WORK, DRAWN = Work(), Drawn()
@@ -97,6 +108,12 @@ def trial(
         write_random(_found(path, "neuralmirror trial --random 100"), work.page or FOLDER / "random.md")
     elif drawn.random is not None:
         run_random(drawn, work)
+    elif drawn.resolutions_table:
+        path = work.records or FOLDER / "resolutions.jsonl"
+        found = _found(path, "neuralmirror trial --resolutions 50")
+        write_resolutions(found, work.page or FOLDER / "resolutions.md")
+    elif drawn.resolutions is not None:
+        run_at_resolutions(drawn, work)
     elif table:
         path = work.records or FOLDER / "trials.jsonl"
         write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
@@ -114,12 +131,21 @@ def run_random(drawn: Drawn, work: Work) -> None:
     _say(random_tables(run(chosen, drawn.fits, work, "random.jsonl", evaluation.run_or_refuse)))
 
 
+def run_at_resolutions(drawn: Drawn, work: Work) -> None:
+    """Run the measured and the simulated traits and print their tables."""
+    traits, draws = checks.check_count("resolutions", drawn.resolutions), checks.check_count("draws", drawn.draws)
+    path, jobs = work.records or FOLDER / "resolutions.jsonl", work.jobs or bench.available_cores()
+    found = run_resolutions(work.data, traits, drawn.seed, draws, path, jobs, not work.quiet)
+    _say(resolution_tables([one for one in found if one["seed"] >= drawn.seed or one["seed"] == 0]))
+
+
 def run(chosen: list[Scenario], replicates: int, work: Work, name: str, fit: Fit | None = None) -> list[Record]:
     """The records of these scenarios and methods, after running what was not there yet."""
     checks.check_count("replicates", replicates)
     methods = bench_methods(work.method, work.device, work.settings)
     path, jobs = work.records or FOLDER / name, work.jobs or bench.available_cores()
-    done = bench.run_trials(chosen, methods, replicates, path, jobs, not work.quiet, fit)
+    with connected(work.cluster):
+        done = bench.run_trials(chosen, methods, replicates, path, jobs, not work.quiet, fit)
     asked = {scenario.name for scenario in chosen}
     return [one for one in done if one["method"] in methods and one["row"] in asked]
 

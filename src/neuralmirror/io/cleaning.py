@@ -43,6 +43,7 @@ class Cleaned:
     dropped_samples: tuple[Dropped, ...]
     steps: tuple[str, ...] = field(default=())
     decisions: list[Decision] = field(default_factory=list)
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each categorical feature
 
 
 def clean(data: Dataset, rules: Rules) -> Cleaned:
@@ -57,24 +58,25 @@ def clean(data: Dataset, rules: Rules) -> Cleaned:
     x, imputed = impute(table, rules)
     _check_finite(x, table.names)
     checks.check_spread(x, [f"column {name!r}" for name in table.names])
-    levels, level_names, groups, out, sentences = encode(table.texts, len(x))
-    told += [*imputed, *sentences]
-    _check_enough(x.shape[1] + len(set(groups)), told)
+    words = encode(table.texts, len(x))
+    told += [*imputed, *words.told]
+    _check_enough(x.shape[1] + len(words.levels), told)
     covariates, covariate_names = covariate_matrix(data.covariates)
     _check_finite(covariates, covariate_names)
     return Cleaned(
-        np.hstack([x, levels]),
-        (*table.names, *level_names),
-        (*table.names, *groups),
+        np.hstack([x, words.columns]),
+        (*table.names, *words.names),
+        (*table.names, *words.groups),
         data.y,
         covariates if len(covariate_names) else np.empty((len(x), 0)),
         covariate_names,
         {name: missing[name] for name in (*table.names, *table.texts)},
         _notes_by_feature(table),
-        (*dropped, *out),
+        (*dropped, *words.dropped),
         data.dropped_samples,
         tuple(told),
         [*data.decisions, *_suspicions(x, table, data)],
+        words.levels,
     )
 
 

@@ -13,6 +13,8 @@ from neuralmirror.io.tables import Dropped, Table
 
 ALL_PAIRS = 20_000  # up to here pruning compares every pair of columns, beyond it neighbours only
 LONGEST = 2.0**53  # whole numbers beyond this are rounded
+DIGITS = "constant in double precision, which holds 15 digits; subtract a number from all"
+INFINITE = "infinite in every row that has a value"
 WINDOW = 1000  # kept columns to which a later one is compared then
 
 
@@ -66,11 +68,13 @@ def drop_constant(table: Table, rules: Rules) -> Filtered:
 
 
 def _by_size(constant: Dropped, table: Table) -> list[Dropped]:
-    """Numbers of more than 15 digits may only seem equal, which is another reason."""
-    long = tuple(name for name in constant.names if abs(table.column(name)[0]) > LONGEST)
-    rest = tuple(name for name in constant.names if name not in long)
-    reason = "constant in double precision, which holds 15 digits; subtract a number from all"
-    return [Dropped(why, names) for why, names in ((constant.reason, rest), (reason, long)) if names]
+    """What is infinite throughout, or has more digits than a number holds, is constant for another reason."""
+    sizes = {name: np.nanmax(np.abs(table.column(name)), initial=0.0) for name in constant.names}
+    infinite = tuple(name for name, size in sizes.items() if np.isinf(size))
+    long = tuple(name for name, size in sizes.items() if LONGEST < size < np.inf)
+    rest = tuple(name for name, size in sizes.items() if size <= LONGEST)
+    by_reason = {constant.reason: rest, DIGITS: long, INFINITE: infinite}
+    return [Dropped(reason, names) for reason, names in by_reason.items() if names]
 
 
 def drop_copies(table: Table, rules: Rules) -> Filtered:

@@ -11,6 +11,8 @@ from neuralmirror.io.cells import are_dates, as_numbers
 from neuralmirror.io.errors import DataError
 from neuralmirror.io.tables import Column, Dropped, is_missing
 
+LONGEST = 2.0**53  # whole numbers beyond this are rounded
+
 
 def response(
     column: Column, target: str, samples: tuple[str, ...] | None
@@ -25,8 +27,17 @@ def response(
     ids = samples or tuple(f"row {i + 1}" for i in range(len(y)))
     dropped = (Dropped(f"no value of {target}", tuple(ids[i] for i in gone)),) if len(gone) else ()
     y = _whole(y[kept].astype(float)) if numbers is not None else y[kept].astype(str)
+    _check_finite(y, target, [ids[i] for i in kept])
     _check_classes(y, target)
     return y, kept, dropped
+
+
+def _check_finite(y: Column, target: str, ids: Sequence[str]) -> None:
+    """Numbers must be finite."""
+    if y.dtype.kind != "f" or np.isfinite(y).all():
+        return
+    first = ids[int(np.flatnonzero(~np.isfinite(y))[0])]
+    raise DataError(f"inf in the target {target!r}, {first}; correct it, or drop such samples with --na inf")
 
 
 def _check_classes(y: Column, target: str) -> None:
@@ -43,8 +54,8 @@ def _check_classes(y: Column, target: str) -> None:
 
 
 def _whole(numbers: NDArray[np.float64]) -> Column:
-    """Integers where every value is one, so that codes 0 and 1 count as classes."""
-    if np.isfinite(numbers).all() and (numbers == np.round(numbers)).all():
+    """Integers where every value is one that fits, so that codes 0 and 1 count as classes."""
+    if (np.abs(numbers) < LONGEST).all() and (numbers == np.round(numbers)).all():
         return numbers.astype(np.int64)
     return numbers
 
@@ -56,6 +67,8 @@ def covariate_matrix(columns: dict[str, Column]) -> tuple[NDArray[np.float64], t
     for name, column in columns.items():
         numbers = as_numbers(column)
         if numbers is not None:
+            if np.isnan(numbers).all():
+                raise DataError(f"the covariate {name!r} has no value at all; leave it out")
             parts.append(np.where(np.isnan(numbers), np.nanmean(numbers), numbers))
             names.append(name)
             continue

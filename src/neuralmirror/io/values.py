@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +42,16 @@ def _mode(values: NDArray[np.float64]) -> float:
     return float(distinct[counts.argmax()])
 
 
-Encoded = tuple[NDArray[np.float64], list[str], list[str], list[Dropped], list[str]]
+@dataclass(frozen=True)
+class Encoded:
+    """Columns of 0 and 1 with their names, the feature of each, and the levels of every feature."""
+
+    columns: NDArray[np.float64]
+    names: list[str]
+    groups: list[str]
+    levels: dict[str, tuple[str, ...]]
+    dropped: list[Dropped]
+    told: list[str]
 
 
 def encode(texts: dict[str, Column], n: int) -> Encoded:
@@ -48,6 +59,7 @@ def encode(texts: dict[str, Column], n: int) -> Encoded:
     parts: list[NDArray[np.float64]] = []
     names: list[str] = []
     groups: list[str] = []
+    kept: dict[str, tuple[str, ...]] = {}
     dropped: list[Dropped] = []
     told: list[str] = []
     for name, column in texts.items():
@@ -61,5 +73,6 @@ def encode(texts: dict[str, Column], n: int) -> Encoded:
         parts += [(words == level).astype(float) for level in shown]
         names += [f"{name}={level}" for level in shown]
         groups += [name] * len(shown)
+        kept[name] = tuple(levels)
         told.append(f"{name} is categorical: {len(levels)} levels, selected together")
-    return (np.column_stack(parts) if parts else np.empty((n, 0))), names, groups, dropped, told
+    return Encoded(np.column_stack(parts) if parts else np.empty((n, 0)), names, groups, kept, dropped, told)

@@ -4,8 +4,8 @@ Given the other features X_j and its copies then have one distribution, and for 
 have it given y too: no learner that treats them alike can tell which is which.
 
 The mean is least squares on a column's nearest neighbours (by correlation), leading principal components and the
-covariates; how many, leave-one-out error decides for each column. A copy takes the residuals of its own column in
-random order, less what they share with the regressors, and in their original length. So X_j and its copies have the
+covariates; how many, rows that did not find them decide for each column. A copy takes the residuals of its own column
+in random order, less what they share with the regressors, and in their original length. So X_j and its copies have the
 same products with every regressor, and skewed and heavy-tailed columns keep their shape. Were the residual of a normal
 column turned at random instead of put in random order, and the regressors given, the draw would be exact. Columns of
 few values are drawn from a multinomial logistic law given neighbours and components instead.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror.learner.sparse import SparseFit
 from neuralmirror.learner.stacking import LearnerFit
 from neuralmirror.learner.terms import PRODUCT, SURFACE, TRIPLE
 from neuralmirror.mirror.directions import Directions, blinded
@@ -20,6 +22,7 @@ Indices = NDArray[np.intp]
 
 POINTS = 40  # of an effect's curve
 MOSTLY_TOGETHER = 0.2  # a feature whose own effect is below this share of what it does with another acts only with it
+BY_LEVEL, ONLY_WITH_OTHERS = "differs by level", "only with others"  # shapes of a category, and of a mere partner
 STRAIGHT = 0.95  # correlation of an effect with its feature from which on it is told as rising or falling
 
 
@@ -32,68 +35,90 @@ class Curves:
     y: Floats  # (f, POINTS)
     pairs: Indices  # (t, 2)
     pair_strengths: Floats  # (t,)
+    levels: Floats  # (columns,): the mean effect where a column of two values is at the upper one; NaN for others
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A feature's main effect: `y` at `x`, in their units, between `low` and `high` over the draws."""
+    """A feature's main effect: `y` at `x`, in their units, between `low` and `high` over the draws.
+
+    A category has the names of its levels in `levels`, and `y` at each of them; `x` only counts them.
+    """
 
     x: Floats
     y: Floats
     low: Floats
     high: Floats
-    shape: str  # rises, falls, curved, or only with others
+    shape: str  # rises, falls, curved, differs by level, or only with others
     size: float  # standard deviation of the effect, in units of y
     partners: list[str]
+    levels: list[str] = field(default_factory=list)
 
 
 def curves_of(fit: LearnerFit, directions: Directions, most: int = 300) -> Curves:
     """Main effects and pairs of the sparse part, with X_j itself and not its copies."""
-    nothing = np.zeros((0, POINTS))
+    nothing, levels = np.zeros((0, POINTS)), np.full(len(directions.values), np.nan)
     if fit.sparse is None:
-        return Curves(np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros((0, 2), dtype=np.intp), np.zeros(0))
+        return Curves(
+            np.zeros(0, dtype=np.intp), nothing, nothing, np.zeros((0, 2), dtype=np.intp), np.zeros(0), levels
+        )
     _, order = blinded(directions)
     own = np.argmin(order, axis=1)  # the place of X_j among its directions
     strongest = np.sort(np.argsort(-fit.strengths.max(axis=1), kind="stable")[:most])
-    shapes = [_curve(fit, directions, int(j), int(own[j])) for j in strongest]
-    pairs, sizes = _pairs(fit, own)
-    return Curves(strongest, np.array([x for x, _ in shapes]), np.array([y for _, y in shapes]), pairs, sizes)
+    first, last = (np.searchsorted(directions.feature, strongest, side) for side in ("left", "right"))
+    x, y = np.empty((2, len(strongest), POINTS))
+    for number, options in enumerate(_own_options(fit.sparse, strongest, own[strongest])):
+        main, columns = _main_effect(fit.sparse, options), slice(first[number], last[number])
+        x[number], y[number] = _curve(main, directions.values[first[number], 0].astype(np.float64))
+        if last[number] - first[number] > 1:
+            levels[columns] = _at_upper_value(main, directions.values[columns, 0])
+    pairs, sizes = _pairs(fit.sparse, own)
+    return Curves(strongest, x, y, pairs, sizes, levels)
 
 
-def _curve(fit: LearnerFit, directions: Directions, feature: int, place: int) -> tuple[Floats, Floats]:
-    """The mean main effect in slices of equal size along X_j."""
-    assert fit.sparse is not None
-    terms, chain = fit.sparse.terms, fit.sparse.chain
-    options = np.flatnonzero(
-        (terms.option_directions[:, 0] == (feature, place)).all(axis=1) & (terms.option_directions[:, 1, 0] < 0)
-    )
-    effect = np.zeros((directions.values.shape[2], chain.coefficients.shape[1]))
+def _own_options(sparse: SparseFit, features: Indices, places: Indices) -> list[Indices]:
+    """For each of some features, the options that hold the direction at its place and no other feature."""
+    held = sparse.terms.option_directions
+    alone = np.flatnonzero((held[:, 0, 0] >= 0) & (held[:, 1, 0] < 0))
+    keys, wanted = held[alone, 0, 0] * sparse.shape[1] + held[alone, 0, 1], features * sparse.shape[1] + places
+    order = np.argsort(keys, kind="stable")
+    first, last = (np.searchsorted(keys[order], wanted, side) for side in ("left", "right"))
+    return [alone[order[start:end]] for start, end in zip(first, last, strict=True)]
+
+
+def _main_effect(sparse: SparseFit, options: Indices) -> Floats:
+    """What a feature does by itself in every row, to the output that it moves most."""
+    terms, chain = sparse.terms, sparse.chain
+    effect = np.zeros((terms.columns.shape[1], chain.coefficients.shape[1]))
     for option in options:
         held = slice(terms.option_start[option], terms.option_start[option + 1])
         effect += terms.columns[held].T @ chain.coefficients[held]
-    main = effect[:, int(np.argmax(effect.var(axis=0)))]
-    x = directions.values[np.searchsorted(directions.feature, feature), 0].astype(np.float64)
-    slices = np.array_split(np.argsort(x, kind="stable"), min(POINTS, len(x)))
-    points = np.linspace(0, len(slices) - 1, POINTS).astype(int)
-    return (
-        np.array([x[slices[i]].mean() for i in points]),
-        np.array([main[slices[i]].mean() for i in points]),
-    )
+    return np.asarray(effect[:, int(np.argmax(effect.var(axis=0)))], dtype=np.float64)
 
 
-def _pairs(fit: LearnerFit, own: Indices) -> tuple[Indices, Floats]:
+def _curve(main: Floats, x: Floats) -> Floats:
+    """The mean of X_j and of its main effect in slices of equal size along X_j, (2, POINTS)."""
+    count = min(POINTS, len(x))
+    starts = np.array([part[0] for part in np.array_split(np.arange(len(x)), count)])
+    sums = np.add.reduceat(np.stack([x, main])[:, np.argsort(x, kind="stable")], starts, axis=1)
+    means = sums / np.diff(starts, append=len(x))
+    return np.asarray(means[:, np.linspace(0, count - 1, POINTS).astype(int)])
+
+
+def _at_upper_value(main: Floats, columns: NDArray[np.float32]) -> Floats:
+    """The mean effect in the rows where each column (c, n) is at the upper of its two values; NaN if it has more."""
+    two = [len(np.unique(column)) == 2 for column in columns]
+    return np.array([main[x == x.max()].mean() if known else np.nan for x, known in zip(columns, two, strict=True)])
+
+
+def _pairs(sparse: SparseFit, own: Indices) -> tuple[Indices, Floats]:
     """Pairs of features with the size of what they do together, strongest first."""
-    assert fit.sparse is not None
-    terms, sizes = fit.sparse.terms, fit.sparse.chain.sizes
+    kind, places = sparse.terms.option_kind, sparse.terms.option_directions
+    of_x_alone = ((places[..., 0] < 0) | (own[places[..., 0]] == places[..., 1])).all(axis=1)
     found: dict[tuple[int, int], float] = {}
-    for option in np.flatnonzero(np.isin(terms.option_kind, (PRODUCT, SURFACE, TRIPLE))):
-        places = [(int(j), int(k)) for j, k in terms.option_directions[option] if j >= 0]
-        if all(own[j] == k for j, k in places):
-            features = [j for j, _ in places]
-            for a in range(len(features)):
-                for b in range(a + 1, len(features)):
-                    pair = features[a], features[b]
-                    found[pair] = found.get(pair, 0.0) + float(sizes[option])
+    for option in np.flatnonzero(of_x_alone & np.isin(kind, (PRODUCT, SURFACE, TRIPLE))):
+        for pair in combinations((int(j) for j in places[option, :, 0] if j >= 0), 2):
+            found[pair] = found.get(pair, 0.0) + float(sparse.chain.sizes[option])
     strongest = sorted((pair for pair in found if found[pair] > 1e-3), key=lambda pair: -found[pair])
     return np.array(strongest, dtype=np.intp).reshape(-1, 2), np.array([found[pair] for pair in strongest])
 
@@ -107,10 +132,36 @@ def effects_of_selected(mirror: NeuralGaussianMirror) -> dict[str, Effect]:
         partners.setdefault(str(two), {})[str(one)] = float(strength)
     found = {}
     for column in np.flatnonzero(mirror.support_):
-        curves = mirror._curves.get(str(mirror._leaders[column]))
+        lead = int(mirror._leaders[column])
+        curves = mirror._curves.get(str(lead))
         if curves is not None:
-            found[names[column]] = _effect(curves, partners.get(names[mirror._leaders[column]], {}))
+            together = partners.get(names[lead], {})
+            levels = {int(level): y for level, y in curves.get("levels", {}).items()}
+            one_a_row = levels and abs(mirror._means[list(levels)].sum() - 1) < 1e-6
+            found[names[column]] = _by_level(levels, together, mirror) if one_a_row else _effect(curves, together)
     return found
+
+
+def _by_level(levels: dict[int, list[float]], partners: dict[str, float], mirror: NeuralGaussianMirror) -> Effect:
+    """The effect at each level of a category, whose columns hold 0 and 1, and one 1 a row."""
+    columns, names = list(levels), mirror._names()
+    every, shares = np.array([levels[column] for column in columns]), mirror._means[columns]  # (levels, draws)
+    y = every.mean(axis=1)
+    size = float(np.sqrt(shares @ (y - shares @ y) ** 2))
+    return Effect(
+        x=np.arange(len(y), dtype=float),
+        y=y,
+        low=every.min(axis=1),
+        high=every.max(axis=1),
+        shape=ONLY_WITH_OTHERS if _mostly_together(size, partners) else BY_LEVEL,
+        size=size,
+        partners=list(partners),
+        levels=[names[column] for column in columns],
+    )
+
+
+def _mostly_together(size: float, partners: dict[str, float]) -> bool:
+    return size == 0 or size < MOSTLY_TOGETHER * max(partners.values(), default=0.0)
 
 
 def _effect(curves: dict[str, Any], partners: dict[str, float]) -> Effect:
@@ -120,6 +171,6 @@ def _effect(curves: dict[str, Any], partners: dict[str, float]) -> Effect:
     size = float(y.std())
     slope = float(np.corrcoef(x, y)[0, 1]) if size > 0 and x.std() > 0 else 0.0
     shape = "curved" if abs(slope) < STRAIGHT else "rises" if slope > 0 else "falls"
-    if size == 0 or size < MOSTLY_TOGETHER * max(partners.values(), default=0.0):
-        shape = "only with others"
+    if _mostly_together(size, partners):
+        shape = ONLY_WITH_OTHERS
     return Effect(x, y, every.min(axis=0), every.max(axis=0), shape, size, list(partners))

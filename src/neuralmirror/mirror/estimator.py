@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from neuralmirror._internal import checks
-from neuralmirror._internal.cache import cached, fingerprint
-from neuralmirror._internal.device import resolve_device, resolve_jobs
+from neuralmirror._internal.cache import fingerprint, load, store
+from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
+from neuralmirror._internal.pieces import elsewhere, run_pieces, workers
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector
@@ -54,6 +54,7 @@ class Draw:
     curve_y: Floats  # (f, points)
     pairs: Indices  # (t, 2): features that act together
     pair_strengths: Floats  # (t,)
+    level_y: Floats  # (columns,): the effect at each level of a category, NaN elsewhere
 
 
 class NeuralGaussianMirror(ControlledSelector):
@@ -103,7 +104,7 @@ class NeuralGaussianMirror(ControlledSelector):
     progress : bool or None
         Show a progress bar; None shows it on terminals.
     checkpoint : path or None
-        Folder for completed draws. A fit that was killed takes them up again when it is repeated.
+        Folder for completed draws and pieces of them. A fit that was killed takes them up when it is repeated.
 
     Attributes
     ----------
@@ -177,17 +178,38 @@ class NeuralGaussianMirror(ControlledSelector):
         """Read the data; for each draw: directions, learn, measure; select (Algorithms 1 and 2)."""
         data = self._grouped(self._read(X, y, self.task, self.covariates))
         engine, seed = self._engine(), int(check_random_state(self.random_state).randint(2**31 - 1))
-        folder = self._folder(data, seed)
-        draws = []
         n_repeats = checks.check_count("n_repeats", self.n_repeats)
-        with progress("Learning from mirrored features", n_repeats, self.progress) as tick:
-            for number in range(n_repeats):
-                one = partial(self._draw, data, engine, seed + 7919 * number)
-                draws.append(cached(folder, f"draw-{number}", Draw, one))
-                tick(1)
+        threads = None if self.n_jobs is None else engine.n_jobs
+        with thread_limit(threads), progress("Learning from mirrored features", n_repeats, self.progress) as tick:
+            draws = self._completed_draws(data, engine, seed, n_repeats, tick)
         return self._finish(draws)
 
-    def _draw(self, data: StandardisedData, engine: Engine, seed: int) -> Draw:
+    def _completed_draws(
+        self, data: StandardisedData, engine: Engine, seed: int, n_repeats: int, tick: Callable[[int], None]
+    ) -> list[Draw]:
+        """All draws: those on disk are taken from there, the others are computed and kept."""
+        folder = self._folder(data, seed)
+        names = [f"draw-{number}" for number in range(n_repeats)]
+        found = {name: draw for name in names if (draw := load(folder, name, Draw)) is not None}
+        tick(len(found))
+        waiting = [(number, name) for number, name in enumerate(names) if name not in found]
+        sent = self._whole_draws_are_sent(len(waiting))
+        engine = replace(engine, n_jobs=1) if sent else engine
+        pieces = [(data, engine, seed + 7919 * n, None if folder is None else folder / name) for n, name in waiting]
+        here = ((place, self._draw(*piece)) for place, piece in enumerate(pieces))
+        for place, draw in run_pieces(self._draw, pieces, folder=folder) if sent else here:
+            name = waiting[place][1]
+            store(folder, name, draw)
+            found[name] = draw
+            tick(1)
+        return [found[name] for name in names]
+
+    def _whole_draws_are_sent(self, number: int) -> bool:
+        """Whether whole draws go to the workers that the caller has chosen; else pieces of each draw may."""
+        whole = self.scheme == "simultaneous" or (self.scheme == "turns" and self.learner == "network")
+        return elsewhere() and number > 1 and (whole or number >= workers())
+
+    def _draw(self, data: StandardisedData, engine: Engine, seed: int, place: Path | None = None) -> Draw:
         """Draw the directions, learn from them, and measure how strongly the learner follows each."""
         if self.noise == "independent" and self.screen is not None:
             data, response, kept = self._screened_on_a_third(data, engine, seed)
@@ -201,13 +223,15 @@ class NeuralGaussianMirror(ControlledSelector):
             size = screening.screen_size(self._screen(), len(data.x), directions.n_features)
             kept = screening.best_by_any_direction(directions, response, size, engine, seed)
             directions = directions.features(kept)
-        fit, strengths = SCHEMES[self.scheme](directions, response, engine, seed)
+        fit, strengths = SCHEMES[self.scheme](directions, response, engine, seed, place)
         shapes = effects.curves_of(fit, directions)
         every = np.arange(len(strengths)) if kept is None else kept
         placed = np.zeros((int(self._feature[-1]) + 1, strengths.shape[1]))
         placed[every] = strengths
         scales = np.zeros(len(self._feature))
         scales[self._columns_of(kept)] = directions.scales
+        levels = np.full(len(self._feature), np.nan)
+        levels[self._columns_of(kept)] = shapes.levels
         return Draw(
             strengths=placed,
             scales=scales,
@@ -221,6 +245,7 @@ class NeuralGaussianMirror(ControlledSelector):
             curve_y=shapes.y,
             pairs=every[shapes.pairs],
             pair_strengths=shapes.pair_strengths,
+            level_y=levels,
         )
 
     def _screened_on_a_third(
@@ -358,6 +383,11 @@ class NeuralGaussianMirror(ControlledSelector):
                 values = self._means[column] + self._sd[column] * x
                 kept = self._curves.setdefault(str(column), {"x": values.tolist(), "y": []})
                 kept["y"].append((unit * y).tolist())
+                members = np.flatnonzero(self._feature == feature)
+                if len(members) > 1 and np.isfinite(draw.level_y[members]).all():
+                    levels = kept.setdefault("levels", {str(j): [] for j in np.sort(place[members])})
+                    for member in members:
+                        levels[str(place[member])].append(unit * float(draw.level_y[member]))
         totals: dict[tuple[str, str], float] = {}
         for draw in draws:
             for (a, b), strength in zip(draw.pairs, draw.pair_strengths, strict=True):

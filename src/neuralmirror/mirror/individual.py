@@ -7,6 +7,9 @@ found by a simultaneous fit, which sees all directions alike.
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,34 +18,35 @@ from neuralmirror.learner.perceptron import individual_strengths
 from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.stacking import Engine, LearnerFit, codes
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
-from neuralmirror.mirror.turns import Sweeps, by_turns
+from neuralmirror.mirror.turns import Sweeps, by_turns, chunks, in_pieces
 
 Floats = NDArray[np.float64]
 
-NETWORK_FLOATS = 2**28  # weights, gradients and moments of the networks that are trained at once
+NETWORK_FLOATS = 2**26  # weights, gradients and moments of the networks that are trained at once
 
 
-def individual(directions: Directions, response: Response, engine: Engine, seed: int) -> tuple[LearnerFit, Floats]:
+def individual(
+    directions: Directions, response: Response, engine: Engine, seed: int, draw: Path | None = None
+) -> tuple[LearnerFit, Floats]:
     """The common fit, and the strengths (p, K+1) of each feature's directions in a learner of its own."""
     if engine.learner != "network":
         turns = list(np.arange(directions.n_features)[:, None])
-        return by_turns(directions, response, engine, seed, turns, Sweeps(240, 80))
+        return by_turns(directions, response, engine, seed, turns, Sweeps(240, 80), draw)
     inputs, order = blinded(directions)
-    found = _networks(directions, inputs, response, engine, seed)
+    found = _networks(directions, inputs, response, engine, seed, draw)
     return LearnerFit(found, {"network": 1.0}, {}, None), unblinded(found, order)
 
 
-def _networks(directions: Directions, inputs: Inputs, response: Response, engine: Engine, seed: int) -> Floats:
+def _networks(
+    directions: Directions, inputs: Inputs, response: Response, engine: Engine, seed: int, draw: Path | None
+) -> Floats:
     """A network for each feature, as many at once as memory allows."""
     if not inputs.single.all():
         raise ValueError("individual networks take single columns, got groups of columns; use scheme='simultaneous'")
     p, x = inputs.n_features, directions.values[:, 0]
     width = (engine.network.sizes() or (20 * int(np.log(p) + 1),))[0]
     each = 4 * p * (1 + engine.network.waves) * width
-    chunks = np.array_split(np.arange(p), max(1, p * each // NETWORK_FLOATS))
-    goal = codes(response)
-    parts = [
-        individual_strengths(inputs, x, goal, response.classes, engine.network, seed, engine.device, chunk)
-        for chunk in chunks
-    ]
-    return np.concatenate(parts)
+    settings = response.classes, engine.network, seed, engine.device
+    strengths_of = partial(individual_strengths, inputs, x, codes(response), *settings)
+    # One after the other in this process, for each fills all cores.
+    return in_pieces(strengths_of, chunks(p, p * each // NETWORK_FLOATS), 1, draw)

@@ -4,23 +4,32 @@ A copy of X_j is close to what its neighbours are, so where all features have co
 every neighbour, and of X_j because of them. Features whose copies take part in the same turn are few, and by their
 order, which has nothing to do with their correlations, they are hardly ever neighbours. One feature a turn are the
 individual mirrors of the paper (Algorithm 1).
+
+The common fit is a piece of work, and so are some turns side by side: kept on disk as they are completed, and learnt by
+the workers that the caller has chosen through joblib, else by threads.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror._internal.threads import in_threads
+from neuralmirror._internal.cache import cached, load, store
+from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror.learner import terms
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.sampler import sample
+from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.sparse import (
     Effort,
     Products,
     Response,
+    SparseFit,
     Structure,
     build_terms,
     joined_products,
@@ -36,9 +45,12 @@ from neuralmirror.mirror.simultaneous import simultaneous
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+Part = TypeVar("Part", Structure, Chain)
 
 TURNS = 16
 SEARCH = Effort(chains=1, rounds=2, work=2e9, least=200, most=600)  # of the common fit
+PIECE = 1e10  # multiplications of a piece: some seconds
+PIECES = 64  # at least, where there are as many turns: enough to share among workers
 
 
 class Sweeps(NamedTuple):
@@ -48,22 +60,35 @@ class Sweeps(NamedTuple):
     burn_in: int
 
 
-def in_turns(directions: Directions, response: Response, engine: Engine, seed: int) -> tuple[LearnerFit, Floats]:
+def in_turns(
+    directions: Directions, response: Response, engine: Engine, seed: int, draw: Path | None = None
+) -> tuple[LearnerFit, Floats]:
     """The common fit, and the strengths (p, K+1) of all directions by turns; networks alone see all at once."""
     if engine.learner == "network":
         return simultaneous(directions, response, engine, seed)
     p = directions.n_features
-    return by_turns(directions, response, engine, seed, _turns(p, min(p, TURNS)), Sweeps(600, 200))
+    return by_turns(directions, response, engine, seed, _turns(p, min(p, TURNS)), Sweeps(600, 200), draw)
 
 
 def by_turns(
-    directions: Directions, response: Response, engine: Engine, seed: int, turns: list[Indices], sweeps: Sweeps
+    directions: Directions,
+    response: Response,
+    engine: Engine,
+    seed: int,
+    turns: list[Indices],
+    sweeps: Sweeps,
+    draw: Path | None = None,
 ) -> tuple[LearnerFit, Floats]:
-    """What the learners have in common comes from a fit that sees all directions alike; strengths from the turns."""
+    """What the learners have in common comes from a fit that sees all directions alike; strengths from the turns.
+
+    Pieces of the work are kept beside the file `draw` of the whole as they are completed.
+    """
     inputs, order = blinded(directions)
-    common = learn(inputs, response, engine, seed, SEARCH)
+    common = _common_fit(inputs, response, engine, seed, draw)
     assert common.sparse is not None
-    found = sparse_strengths(directions, inputs, response, common.sparse.structure, engine, seed, turns, sweeps)
+    plain = Inputs(directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen)
+    chains = Chains(inputs, plain, response, common.sparse.structure, seed, turns, sweeps)
+    found = sparse_strengths(chains, engine.n_jobs, draw)
     from_network = common.strengths - common.weights["sparse"] * common.sparse.strengths()
     return common, unblinded(common.weights["sparse"] * found + from_network, order)
 
@@ -73,38 +98,130 @@ def _turns(p: int, count: int) -> list[Indices]:
     return [np.arange(first, p, count) for first in range(count)]
 
 
-def sparse_strengths(
-    directions: Directions,
-    inputs: Inputs,
-    response: Response,
-    structure: Structure,
-    engine: Engine,
-    seed: int,
-    turns: list[Indices],
-    sweeps: Sweeps,
-) -> Floats:
-    """A chain for each turn: terms have options for all directions of the turn's features, and for X of the others."""
-    plain = Inputs(directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen)
-    shared = build_terms(plain, structure)
-    common = terms.assemble(shared, inputs.n_features)
-    products = None if response.classes else common.columns @ common.columns.T
-    term_of_column = common.term_of_option[common.option_of_column]
-    shape = inputs.n_features, inputs.n_directions
+@dataclass(frozen=True)
+class Common:
+    """The common fit as it is kept on disk: of the sparse part its structure and its chain, which tell its terms."""
 
-    def strengths_in(number: int) -> Floats:
-        mirrored = set(turns[number].tolist())
-        own_list = own_terms(inputs, plain, shared, structure, mirrored)
-        own = terms.assemble(own_list, shape[0])
-        kept = np.array([mine is theirs for mine, theirs in zip(own_list, shared, strict=True)])
-        known = None if products is None else _own_products(own, kept, products, kept[term_of_column])
-        start = seed * 1009 + number
-        chain = sample(own, response.values, response.classes, start, sweeps.all, sweeps.burn_in, products=known)
-        return np.asarray(terms.strengths(own, chain.sizes, shape)[turns[number]])
+    strengths: Floats
+    weights: dict[str, float]
+    explained: dict[str, float]
+    curved: Indices
+    pairs: Indices
+    triples: Indices
+    sizes: Floats
+    probabilities: Floats
+    coefficients: Floats
+    fitted: Floats
+    residual: Floats
+    noise_variance: float
 
-    found = np.zeros(shape)
-    for turn, strengths in zip(turns, in_threads(strengths_in, range(len(turns)), engine.n_jobs), strict=True):
-        found[turn] = strengths
+    @classmethod
+    def of(cls, fit: LearnerFit) -> Common:
+        """What is kept of a fit."""
+        assert fit.sparse is not None
+        parts: dict[str, Any] = {**vars(fit.sparse.structure), **vars(fit.sparse.chain)}
+        return cls(fit.strengths, fit.weights, fit.explained, **parts)
+
+    def fit(self, inputs: Inputs) -> LearnerFit:
+        """The fit again."""
+        structure = self._part(Structure)
+        every = terms.assemble(build_terms(inputs, structure), inputs.n_features, inputs.n_seen)
+        sparse = SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
+        return LearnerFit(self.strengths, self.weights, self.explained, sparse)
+
+    def _part(self, kind: type[Part]) -> Part:
+        return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
+
+
+def _common_fit(inputs: Inputs, response: Response, engine: Engine, seed: int, draw: Path | None) -> LearnerFit:
+    """The fit that sees all directions alike, from disk where it was kept."""
+    compute = partial(learn, inputs, response, engine, seed, SEARCH)
+    if draw is None:
+        return compute()
+    return cached(draw.parent, f"common-of-{draw.name}", Common, lambda: Common.of(compute())).fit(inputs)
+
+
+def sparse_strengths(chains: Chains, n_jobs: int, draw: Path | None = None) -> Floats:
+    """The strengths (p, K+1) of all directions, each in the chain of its feature's turn."""
+    turns = chains.turns
+    work = chains.sweeps.all * len(turns) * chains.plain.directions.size  # of the lines alone
+    learnt = partial(chains.strengths, shared=None if elsewhere() else chains.shared())
+    parts = in_pieces(learnt, chunks(len(turns), max(PIECES, int(work / PIECE))), n_jobs, draw)
+    found = np.empty_like(parts)
+    found[np.concatenate(turns)] = parts
     return found
+
+
+def chunks(turns: int, number: int) -> list[Indices]:
+    """The numbers of turns side by side, in so many chunks or as many as there are turns; whoever computes them."""
+    return np.array_split(np.arange(turns), min(turns, max(1, number)))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The strengths (m, K+1) of the features of some turns, as they are kept on disk."""
+
+    strengths: Floats
+
+
+def in_pieces(
+    strengths_of: Callable[[Indices], Floats], chunks: Sequence[Indices], n_jobs: int, draw: Path | None
+) -> Floats:
+    """The strengths of all chunks of turns: those on disk are taken from there, the others are computed and kept."""
+    folder, whole = (None, "") if draw is None else (draw.parent, draw.name)
+    names = [f"turns-{chunk[0]}-{chunk[-1]}-of-{whole}" for chunk in chunks]
+    found = {name: load(folder, name, Piece) for name in names}
+    waiting = [(name, chunk) for name, chunk in zip(names, chunks, strict=True) if found[name] is None]
+    pieces = [(chunk,) for _, chunk in waiting]
+    for number, strengths in run_pieces(strengths_of, pieces, n_jobs=n_jobs, prefer="threads", folder=folder):
+        name, piece = waiting[number][0], Piece(strengths)
+        store(folder, name, piece)
+        found[name] = piece
+    return np.concatenate([piece.strengths for piece in found.values() if piece is not None])
+
+
+class Shared(NamedTuple):
+    """The terms of all features with options for X alone, and the products of their columns."""
+
+    terms: list[list[Option]]
+    term_of_column: Indices
+    products: Products | None
+
+
+@dataclass(frozen=True)
+class Chains:
+    """A chain for each turn: terms have options for all directions of the turn's features, and for X of the others."""
+
+    inputs: Inputs
+    plain: Inputs  # X alone
+    response: Response
+    structure: Structure
+    seed: int
+    turns: list[Indices]
+    sweeps: Sweeps
+
+    def shared(self) -> Shared:
+        """What all chains have in common: little work, so that each worker does it again and is sent none of it."""
+        every = build_terms(self.plain, self.structure)
+        flat = terms.assemble(every, self.inputs.n_features)
+        products = None if self.response.classes else flat.columns @ flat.columns.T
+        return Shared(every, flat.term_of_option[flat.option_of_column], products)
+
+    def strengths(self, numbers: Indices, shared: Shared | None = None) -> Floats:
+        """Strengths (m, K+1) of the directions of all features of some turns."""
+        known = self.shared() if shared is None else shared
+        return np.concatenate([self._strengths_in(int(number), known) for number in numbers])
+
+    def _strengths_in(self, number: int, shared: Shared) -> Floats:
+        inputs, response, turn = self.inputs, self.response, self.turns[number]
+        own_list = own_terms(inputs, self.plain, shared.terms, self.structure, set(turn.tolist()))
+        own = terms.assemble(own_list, inputs.n_features)
+        kept = np.array([mine is theirs for mine, theirs in zip(own_list, shared.terms, strict=True)])
+        products = shared.products
+        known = None if products is None else _own_products(own, kept, products, kept[shared.term_of_column])
+        start = self.seed * 1009 + number
+        chain = sample(own, response.values, response.classes, start, *self.sweeps, products=known)
+        return np.asarray(terms.strengths(own, chain.sizes, (inputs.n_features, inputs.n_directions))[turn])
 
 
 def own_terms(

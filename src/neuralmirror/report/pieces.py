@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from neuralmirror._internal.output import short_name
+from neuralmirror._internal.output import short_name, sweep_below
 
 MARKER = ".neuralmirror-pieces"
 NOTE = (
@@ -64,8 +64,9 @@ def _is_ours_or_free(folder: Path) -> bool:
 
 
 def _remove_pieces(folder: Path) -> None:
-    """Remove pieces, which are .npz files, and the folders that then are empty."""
+    """Remove pieces, which are .npz files, arrays that a killed run had sent, and the folders that then are empty."""
     with suppress(OSError):
+        sweep_below(folder)
         for piece in folder.rglob("*.npz"):
             piece.unlink(missing_ok=True)
     for inner in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):

@@ -47,6 +47,7 @@ def render(folder: Path) -> str:
         unit=shapes.unit(run),
         mirrors=mirror._n_mirrors,
         dropped=_dropped(folder / "dropped.csv"),
+        resolutions=run.get("resolutions"),
         style=_template("report.css"),
         script=_template("report.js"),
     )

@@ -24,6 +24,7 @@ from neuralmirror.report.pieces import completed_pieces, count_pieces
 from neuralmirror.report.record import describe
 from neuralmirror.report.rendering import render
 from neuralmirror.report.request import Request, check_covariates, check_request
+from neuralmirror.report.resolutions import check_columns, find_groups, write_groups
 from neuralmirror.report.tables import feature_rows, write_tables
 
 __all__ = ["FILES", "Request", "fit", "read", "select"]
@@ -53,6 +54,7 @@ def select(
     check_writable(out)
     clock = Clock()
     data, cleaned = read(request, clock)
+    check_columns(request.resolving, cleaned)
     check_writable(out, (1 << 20) + FEATURE_BYTES * len(cleaned.names))
     decided, careful = decisions(data, cleaned, request.parameters.get("task", "auto")), cautions(cleaned)
     for line in (*decided, *(f"Caution: {text}" for text in careful)):
@@ -103,14 +105,18 @@ def fitted(
     """Fit, diagnose, calibrate: the diagnostics, the calibration, and the messages of all warnings on the way."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        groups = {}
+        if request.resolving:  # first: a resolution that cannot be cut is told before the longer fit
+            with clock("resolutions"):
+                groups = {"resolutions": find_groups(request.resolving, cleaned, mirror.get_params(), progress)}
         with clock("fitting"):
             fit(mirror, cleaned)
         with clock("checking"):
             trust = diagnose(mirror, feature_rows(cleaned), cleaned.groups)
-        messages = [str(w.message) for w in caught]
+        messages = list(dict.fromkeys(str(w.message) for w in caught))  # each once
         with clock("calibrating"):
             achieved = calibrated(request, cleaned, progress)
-    return {"diagnostics": trust, "messages": messages, **achieved}
+    return {"diagnostics": trust, "messages": messages, **achieved, **groups}
 
 
 def fit(mirror: NeuralGaussianMirror, cleaned: Cleaned) -> None:
@@ -158,8 +164,10 @@ def calibrated(request: Request, cleaned: Cleaned, progress: bool | None = False
 
 
 def write(folder: Path, cleaned: Cleaned, mirror: NeuralGaussianMirror, record: dict[str, Any]) -> None:
-    """The five files of a result."""
+    """The five files of a result, and a sixth where several resolutions were asked for."""
     write_tables(folder, cleaned, mirror, record["escape_formulas"])
+    if "resolutions" in record:
+        write_groups(folder, record["resolutions"], record["escape_formulas"])
     write_json(folder / "run.json", record)
     mirror.save(folder / "model.safetensors")
     (folder / "report.html").write_text(render(folder), encoding="utf-8")

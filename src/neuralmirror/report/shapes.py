@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuralmirror.report.tables import BY_LEVEL
+from neuralmirror.mirror.effects import BY_LEVEL
 
 WIDTH, HEIGHT, EDGE = 120, 36, 3  # of an effect curve
-MOST_PAIRS = 8
+MOST_PAIRS, MOST_LEVELS = 8, 8
 
 Scale = tuple[float, float]  # the lowest and the highest effect
 BAR = 100.0  # width of a whole bar
@@ -17,7 +17,7 @@ COLOURS = {"lines": "lines", "curves": "curves", "interactions": "interactions",
 def found_rows(run: dict[str, Any], most: int = 60) -> list[dict[str, Any]]:
     """The selected features with words and pictures of their effects."""
     shown = run["result"]["features"][:most]
-    scale = common_scale([one["effect"] for one in shown if one["effect"] is not None and one["effect"]["x"]])
+    scale = common_scale([one["effect"] for one in shown if one["effect"] is not None and one["effect"]["y"]])
     return [{**one, **_pictured(one["effect"], scale)} for one in shown]
 
 
@@ -32,17 +32,19 @@ def _pictured(effect: dict[str, Any] | None, scale: Scale) -> dict[str, Any]:
     if effect is None:
         return {
             "curve": None,
+            "bars": [],
             "band": None,
             "zero": None,
             "words": "not told by this learner",
             "size": None,
             "partners": [],
         }
-    curve, band, zero = paths(effect, scale) if effect["x"] else (None, None, None)
+    curve, band, _ = paths(effect, scale) if effect["x"] else (None, None, None)
     return {
         "curve": curve,
+        "bars": level_bars(effect, scale) if effect.get("levels") else [],
         "band": band if effect["low"] != effect["high"] else None,
-        "zero": zero,
+        "zero": round(_height(0.0, scale), 1),
         "words": words(effect),
         "size": effect["size"],
         "partners": effect["partners"],
@@ -57,9 +59,40 @@ def words(effect: dict[str, Any]) -> str:
         "rises": "+ the outcome rises with it",
         "falls": "− the outcome falls with it",
         "only with others": "× only together with others",
-        BY_LEVEL: "differs between its levels",
+        BY_LEVEL: "differs between its levels" + (f": {by_level(effect)}" if effect.get("levels") else ""),
     }
     return known.get(effect["shape"], str(effect["shape"]))
+
+
+def by_level(effect: dict[str, Any]) -> str:
+    """The mean effect at each level of a category, the highest first."""
+    told = [f"{level} {f'{y:+.3g}'.replace('-', '−')}" for y, level in _by_size(effect)]
+    half = MOST_LEVELS // 2
+    return ", ".join(told if len(told) <= MOST_LEVELS else [*told[:half], "…", *told[-half:]])
+
+
+def _by_size(effect: dict[str, Any]) -> list[tuple[float, str]]:
+    return sorted(zip(effect["y"], effect["levels"], strict=True), key=lambda pair: -pair[0])
+
+
+def level_bars(effect: dict[str, Any], scale: Scale) -> list[dict[str, float]]:
+    """A bar for each level, the highest effect first, up or down from no effect."""
+    width, zero = (WIDTH - 2 * EDGE) / len(effect["levels"]), _height(0.0, scale)
+    ends = [_height(y, scale) for y, _ in _by_size(effect)]
+    return [
+        {
+            "x": round(EDGE + width * (i + 0.1), 1),
+            "y": round(min(end, zero), 1),
+            "width": round(0.8 * width, 1),
+            "height": round(max(abs(end - zero), 0.5), 1),
+        }
+        for i, end in enumerate(ends)
+    ]
+
+
+def _height(value: float, scale: Scale) -> float:
+    low, high = scale
+    return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (value - low) / ((high - low) or 1.0)
 
 
 def bend(y: list[float]) -> str:
@@ -75,18 +108,15 @@ def bend(y: list[float]) -> str:
 
 def paths(effect: dict[str, Any], scale: Scale) -> tuple[str, str, float]:
     """The curve, the band over the draws, and the height of no effect, as paths of SVG."""
-    x, (low, high) = effect["x"], scale
-    across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
+    x = effect["x"]
+    across = (x[-1] - x[0]) or 1.0
     places = [EDGE + (WIDTH - 2 * EDGE) * (value - x[0]) / across for value in x]
 
-    def height(value: float) -> float:
-        return float(HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (value - low) / up)
-
     def line(values: list[float]) -> list[str]:
-        return [f"{place:.1f} {height(value):.1f}" for place, value in zip(places, values, strict=True)]
+        return [f"{place:.1f} {_height(value, scale):.1f}" for place, value in zip(places, values, strict=True)]
 
     band = "M" + "L".join([*line(effect["high"]), *reversed(line(effect["low"]))]) + "Z"
-    return "M" + "L".join(line(effect["y"])), band, round(height(0.0), 1)
+    return "M" + "L".join(line(effect["y"])), band, round(_height(0.0, scale), 1)
 
 
 def pair_bars(run: dict[str, Any]) -> list[dict[str, Any]]:

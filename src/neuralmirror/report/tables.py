@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuralmirror._internal.output import escaped, write_csv
 from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.tables import Dropped
-from neuralmirror.mirror.effects import Effect
+from neuralmirror.mirror.effects import BY_LEVEL, ONLY_WITH_OTHERS, Effect
 from neuralmirror.mirror.estimator import NeuralGaussianMirror
 
+Floats = NDArray[np.float64]
 COLUMNS = [
     "feature",
     "mirror_statistic",
@@ -26,7 +27,6 @@ COLUMNS = [
     "represents",
 ]
 WEAK = 0.01  # of the median statistic of the selected features: below it, evidence is pointed out as weak
-BY_LEVEL = "differs by level"  # the shape of a category's effect
 DROPPED = ["feature", "reason", "represented_by"]
 
 
@@ -93,7 +93,7 @@ def _row(
 def selected_features(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:
     """The selected features as data, the strongest first."""
     effects = mirror.effects()
-    feature, columns = dict(zip(cleaned.names, cleaned.groups, strict=True)), Counter(cleaned.groups)
+    feature = dict(zip(cleaned.names, cleaned.groups, strict=True))
     chosen = [j for j in ranked(cleaned, mirror) if mirror.support_[j]]
     usual = float(np.median(mirror.mirror_statistics_[chosen])) if chosen else 0.0
     return [
@@ -103,21 +103,37 @@ def selected_features(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[di
             "q_value": float(mirror.q_values_[j]),
             "selection_frequency": float(mirror.selection_frequencies_[j]),
             "weak": bool(mirror.mirror_statistics_[j] < WEAK * usual),
-            "effect": _effect(effects.get(cleaned.names[j]), feature, columns[cleaned.groups[j]]),
+            "effect": _effect(effects.get(cleaned.names[j]), feature, cleaned.levels.get(cleaned.groups[j], ())),
         }
         for j in chosen
     ]
 
 
-def _effect(effect: Effect | None, feature: Mapping[str, str], columns: int) -> dict[str, Any] | None:
+def _effect(effect: Effect | None, feature: Mapping[str, str], levels: Sequence[str]) -> dict[str, Any] | None:
     """An effect as data, with features and not columns as partners; nothing where the fit does not tell."""
     if effect is None:
         return None
+    numbers = {name: [float(f"{v:.6g}") for v in getattr(effect, name)] for name in ("x", "y", "low", "high")}
     partners = list(dict.fromkeys(feature.get(name, name) for name in effect.partners))
-    if columns > 1:  # a curve along the first of its levels is not the effect of a category
-        return {"x": [], "y": [], "low": [], "high": [], "shape": BY_LEVEL, "size": None, "partners": partners}
-    curves = {name: [float(f"{v:.6g}") for v in getattr(effect, name)] for name in ("x", "y", "low", "high")}
-    return {**curves, "shape": effect.shape, "size": effect.size, "partners": partners}
+    told = {**numbers, "levels": [], "shape": effect.shape, "size": effect.size, "partners": partners}
+    return _of_category(told, effect, levels) if levels else told
+
+
+def _of_category(told: dict[str, Any], effect: Effect, levels: Sequence[str]) -> dict[str, Any]:
+    """The same with one value for each level in place of a curve; without values where a level is a copy of another."""
+    told["shape"] = ONLY_WITH_OTHERS if effect.shape == ONLY_WITH_OTHERS else BY_LEVEL
+    if effect.levels:
+        return {**told, "x": [], "levels": list(levels)}
+    if len(levels) == 2:
+        ends = {name: _at_zero_and_one(effect.x, getattr(effect, name)) for name in ("y", "low", "high")}
+        return {**told, **ends, "x": [], "levels": list(levels)}
+    return {**told, "x": [], "y": [], "low": [], "high": [], "size": None}
+
+
+def _at_zero_and_one(x: Floats, y: Floats) -> list[float]:
+    """A curve over a column of 0 and 1, which is a line, at its two values."""
+    slope = (y[-1] - y[0]) / (x[-1] - x[0])
+    return [float(f"{y[0] + slope * (value - x[0]):.6g}") for value in (0.0, 1.0)]
 
 
 def interactions(cleaned: Cleaned, mirror: NeuralGaussianMirror) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from operator import call
 from os import SEEK_END
 from pathlib import Path
 from typing import NamedTuple
 
-from joblib import Parallel, delayed
-
+from neuralmirror._internal.pieces import run_pieces
 from neuralmirror._internal.progress import progress
 from neuralmirror.evaluation import Record
 
@@ -24,14 +24,24 @@ class Job(NamedTuple):
 
 
 def complete(
-    path: Path, jobs: Sequence[Job], title: str, n_jobs: int | None = None, show: bool | None = None
+    path: Path,
+    jobs: Sequence[Job],
+    title: str,
+    n_jobs: int | None = None,
+    show: bool | None = None,
+    *,
+    alone: bool = False,
 ) -> list[Record]:
-    """Run what the file of records does not hold yet, append each line as it comes, and return all records."""
+    """Run what the file of records does not hold yet, append each line as it comes, and return all records.
+
+    `alone` is for what is timed: one after the other in this process, whatever workers the caller has chosen.
+    """
     done = {(r["row"], r["method"], r["seed"]) for r in read_records(path)}
     waiting = [job for job in jobs if (job.scenario, job.method, job.seed) not in done]
     with progress(title, len(jobs), show) as tick:
         tick(len(jobs) - len(waiting))
-        for record in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(job.run)() for job in waiting):
+        here = ((number, job.run()) for number, job in enumerate(waiting))
+        for _, record in here if alone else run_pieces(call, [(job.run,) for job in waiting], n_jobs=n_jobs):
             append(path, [record] if record is not None else [])
             tick(1)
     return read_records(path)

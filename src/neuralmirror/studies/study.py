@@ -156,7 +156,7 @@ def run_study(
             for name, times in replicates.items()
             for seed in range(times)
         ]
-        return complete(path, jobs, study.title, show=show)  # one after another, so that they do not share the cores
+        return complete(path, jobs, study.title, show=show, alone=True)  # so that they do not share the cores
     makers = {name: maker(name, device, smoke) for name in replicates}
     return run_trials(cells, makers, replicates, path, n_jobs, show)
 

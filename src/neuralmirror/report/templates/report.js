@@ -351,19 +351,58 @@
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
     kept((storage) => storage.setItem(THEME, document.documentElement.dataset.theme));
   });
-  document.addEventListener("pointermove", (event) => {
-    const text = event.target.dataset?.tip, tip = $("tip");
-    tip.hidden = !text;
-    if (!text) return;
+
+  // ---- tips: what a mark of a figure stands for, by pointer or by arrow keys ----
+
+  const hideTip = () => { $("tip").hidden = true; document.querySelectorAll(".read").forEach((mark) => mark.classList.remove("read")); };
+  const showTip = (text, x, y) => {
+    const tip = $("tip");
+    tip.hidden = false;
     tip.textContent = text;
-    tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${Math.max(8, event.clientY - tip.offsetHeight - 10)}px`;
+    tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${Math.max(8, y - tip.offsetHeight - 10)}px`;
+  };
+  document.addEventListener("pointermove", (event) => {
+    const text = event.target.dataset?.tip;
+    if (text) { hideTip(); showTip(text, event.clientX, event.clientY); } else if (!document.querySelector(".read")) hideTip();
   });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+  const chosenFirst = (a, b) => b.classList.contains("won") - a.classList.contains("won") || a.getBoundingClientRect().left - b.getBoundingClientRect().left;
+  const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  for (const id of ["mirror", "manhattan"]) {
+    let at = -1;
+    $(id).addEventListener("keydown", (event) => {
+      const marks = [...$(id).querySelectorAll("[data-tip]")].sort(chosenFirst);
+      const next = event.key === "Home" ? 0 : event.key === "End" ? marks.length - 1 : event.key in STEPS ? (at + STEPS[event.key] + marks.length) % marks.length : -1;
+      if (next < 0 || !marks.length) return;
+      event.preventDefault();
+      hideTip();
+      at = next;
+      const box = marks[at].getBoundingClientRect();
+      marks[at].classList.add("read");
+      showTip(marks[at].dataset.tip, box.left + box.width / 2, box.top);
+    });
+    $(id).addEventListener("blur", () => { at = -1; hideTip(); });
+  }
+
   let pending = 0;
   addEventListener("resize", () => { cancelAnimationFrame(pending); pending = requestAnimationFrame(drawPlots); });
-  let before = null;  // paper shows the selected features only, or the strongest where there are none
-  addEventListener("beforeprint", () => { before = { ...view, only: $("only").checked }; $("only").checked = state.selected.some(Boolean); view.shown = $("only").checked ? 400 : 40; drawTable(); });
-  addEventListener("afterprint", () => { if (before) { $("only").checked = before.only; view.shown = before.shown; drawTable(); } });
+  let before = null;  // paper shows the selected features only, or the strongest where there are none, and all that is folded
+  addEventListener("beforeprint", () => {
+    const folded = [...document.querySelectorAll("details:not([open])")];
+    before = { ...view, only: $("only").checked, folded };
+    folded.forEach((part) => { part.open = true; });
+    $("only").checked = state.selected.some(Boolean);
+    view.shown = $("only").checked ? 400 : 40;
+    drawTable();
+  });
+  addEventListener("afterprint", () => {
+    if (!before) return;
+    before.folded.forEach((part) => { part.open = false; });
+    $("only").checked = before.only;
+    view.shown = before.shown;
+    drawTable();
+  });
 
   kept((storage) => { const theme = storage.getItem(THEME); if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme; });
   drawHead();

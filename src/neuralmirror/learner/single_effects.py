@@ -1,0 +1,62 @@
+"""Lines of groups of correlated columns: a term for each block of neighbours, of which one column acts at a time.
+
+Where columns are near-copies of each other, several terms of one column each would hold on to whichever entered first.
+A term whose options are all columns of a block, in all K+1 directions, moves between them freely (as single effects do
+in Wang, Sarkar, Carbonetto and Stephens, 2020). A direction of a group has the strength of all options that hold it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.learner import terms
+from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.sampler import Chain, sample
+from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.terms import LINE, Option
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+CHAINS, WORK, LEAST, MOST = 2, 8e9, 300, 800  # multiplications, and sweeps, of one chain
+
+
+@dataclass(frozen=True)
+class SingleEffects:
+    """How strongly the fit follows each group's directions, and the columns within them."""
+
+    strengths: Floats  # (groups, K+1)
+    by_column: Floats  # (columns, K+1)
+    chain: Chain
+
+
+def single_effects(inputs: Inputs, block: Indices, response: Response, seed: int, n_jobs: int = 1) -> SingleEffects:
+    """Sample one effect for each block; `block` (columns,) is that of each column, of whatever groups."""
+    n, shape = inputs.directions.shape[2], (inputs.n_features, inputs.n_directions)
+    blocks = [np.flatnonzero(block == number) for number in dict.fromkeys(block.tolist())]
+    options = [_options(inputs, columns) for columns in blocks]
+    flat = terms.assemble([terms.covariate_term(inputs.covariates, n), *options], len(blocks))
+    sweeps = int(np.clip(WORK / flat.columns.size, LEAST, MOST))
+    with ThreadPoolExecutor(max(1, min(n_jobs, CHAINS))) as pool:
+        seeds = [seed * 1009 + number for number in range(CHAINS)]
+        chains = list(
+            pool.map(lambda s: sample(flat, response.values, response.classes, s, sweeps, sweeps // 3), seeds)
+        )
+    chain = Chain.mean(chains)
+    by_column = np.zeros((len(block), shape[1]))
+    for columns, start in zip(blocks, flat.term_start[1:], strict=False):
+        by_column[columns] = chain.sizes[start : start + len(columns) * shape[1]].reshape(shape[1], -1).T
+    return SingleEffects(terms.strengths(flat, chain.sizes, shape), by_column, chain)
+
+
+def _options(inputs: Inputs, columns: Indices) -> list[Option]:
+    """Each column of a block, in each direction of its group."""
+    return [
+        Option(LINE, inputs.directions[j, k][None], ((int(inputs.feature[j]), k),))
+        for k in range(inputs.n_directions)
+        for j in columns
+    ]
