@@ -16,6 +16,7 @@ from neuralmirror._internal import checks
 from neuralmirror._internal.cluster import cluster as connected
 from neuralmirror.evaluation import Maker, Record, Scenario
 from neuralmirror.studies import scenarios as bench
+from neuralmirror.studies.agreement import agreement_table, run_agreement, write_agreement
 from neuralmirror.studies.bench_methods import bench_methods
 from neuralmirror.studies.random_designs import random_scenarios
 from neuralmirror.studies.random_page import random_tables, write_random
@@ -75,6 +76,12 @@ class Drawn:
     """Draws of the copies for the trait that comes with those genotypes."""
     resolutions_table: bool = False
     """Write the page of the resolutions from the records instead of running anything."""
+    agreement: int | None = None
+    """So many seeds on the same data: the resistance of HIV to seven drugs, which --data names, and weak lines."""
+    repeats: int = 5
+    """Draws that are combined by majority, beside single ones, for --agreement."""
+    agreement_table: bool = False
+    """Write the page of the agreement of seeds from the records instead of running anything."""
 
 
 WORK, DRAWN = Work(), Drawn()
@@ -114,6 +121,11 @@ def trial(
         write_resolutions(found, work.page or FOLDER / "resolutions.md")
     elif drawn.resolutions is not None:
         run_at_resolutions(drawn, work)
+    elif drawn.agreement_table:
+        path = work.records or FOLDER / "agreement.jsonl"
+        write_agreement(_found(path, "neuralmirror trial --agreement 20"), work.page or FOLDER / "agreement.md")
+    elif drawn.agreement is not None:
+        run_seeds(drawn, work)
     elif table:
         path = work.records or FOLDER / "trials.jsonl"
         write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
@@ -137,6 +149,14 @@ def run_at_resolutions(drawn: Drawn, work: Work) -> None:
     path, jobs = work.records or FOLDER / "resolutions.jsonl", work.jobs or bench.available_cores()
     found = run_resolutions(work.data, traits, drawn.seed, draws, path, jobs, not work.quiet)
     _say(resolution_tables([one for one in found if one["seed"] >= drawn.seed or one["seed"] == 0]))
+
+
+def run_seeds(drawn: Drawn, work: Work) -> None:
+    """Select the same data with many seeds and print how far they agree."""
+    seeds, repeats = checks.check_count("agreement", drawn.agreement), checks.check_count("repeats", drawn.repeats)
+    path, jobs = work.records or FOLDER / "agreement.jsonl", work.jobs or bench.available_cores()
+    with connected(work.cluster):
+        _say(agreement_table(run_agreement(work.data, seeds, repeats, path, jobs, not work.quiet)))
 
 
 def run(chosen: list[Scenario], replicates: int, work: Work, name: str, fit: Fit | None = None) -> list[Record]:

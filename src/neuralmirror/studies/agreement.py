@@ -33,7 +33,7 @@ relevant). Agreement is the Jaccard index |A ∩ B| / |A ∪ B| of the sets of t
 `n_repeats` draws are combined by majority ([decision 5](../decisions/5-repeats.md)).
 
 ```sh
-neuralmirror trial --agreement 20 --draws 5 --data FOLDER --records results/agreement.jsonl
+neuralmirror trial --agreement 20 --repeats 5 --data FOLDER --records results/agreement.jsonl
 neuralmirror trial --agreement-table --records results/agreement.jsonl --page docs/results/agreement.md
 ```
 """
