@@ -53,10 +53,11 @@ def fixed_chain(terms, y, sweeps, seed=0):
             if term in held:
                 option, weight = held.pop(term)
                 residual[0] += weight * terms.columns[option]
-            prior = np.full(7, np.log(SHARE / (last - first)))
+            share, within = np.full(7, np.log(SHARE)), np.full(len(terms.option_kind), -np.log(last - first))
             sampler._weigh_options(
                 first, last, terms.columns, terms.squares, terms.option_start, terms.option_kind, residual,
-                np.zeros((1, 0), dtype=np.float32), len(y), noise, spread, prior, odds, means, sizes,
+                np.zeros((1, 0), dtype=np.float32), len(y), noise, spread, share, within,
+                odds, means, sizes,
             )  # fmt: skip
             log_weights = np.append(odds[: last - first], np.log(1 - SHARE))
             chances = np.exp(log_weights - logsumexp(log_weights))

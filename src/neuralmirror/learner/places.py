@@ -51,11 +51,11 @@ def _line_weight(c, along, given, coefficients, products, squares, noise, spread
 
 @compiled
 def _weigh_nearest(  # type: ignore[no-untyped-def]
-    c, given, weight_of_line, term_of_line, line_of_column, active, near, along, coefficients, products, squares, noise,
+    c, given, within, term_of_line, line_of_column, active, near, along, coefficients, products, squares, noise,
     spread, weights,
 ):  # fmt: skip
     """Weights, relative to that of the line `given`, of a line and of those near it in empty terms; their sum."""
-    own, highest = term_of_line[line_of_column[given]], weight_of_line[line_of_column[given]]
+    own, highest = term_of_line[line_of_column[given]], within[line_of_column[given]]
     base = highest + _line_weight(given, along, given, coefficients, products, squares, noise, spread)
     total, found = 0.0, False
     for place in range(near.shape[1] + 1):
@@ -66,7 +66,7 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
         term = term_of_line[line_of_column[other]]
         if (active[term] < 0 and term != own) or other == given:
             found = found or other == given
-            log_weight = weight_of_line[line_of_column[other]] - base
+            log_weight = within[line_of_column[other]] - base
             log_weight += _line_weight(other, along, given, coefficients, products, squares, noise, spread)
             weights[place] = math.exp(min(log_weight, 300.0))
             total += weights[place]
@@ -75,7 +75,7 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
 
 @compiled
 def change_places(  # type: ignore[no-untyped-def]
-    lines, weight_of_line, term_of_line, line_of_column, near, columns, squares, products, noise, spread, coefficients,
+    lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, spread, coefficients,
     residual, along, counts, active, weights,
 ):  # fmt: skip
     """Offer every line in use the places of the empty lines near it."""
@@ -85,7 +85,7 @@ def change_places(  # type: ignore[no-untyped-def]
         here = lines[active[term]]
         nearest_lines(here, products, squares, line_of_column, near)
         total, _ = _weigh_nearest(
-            here, here, weight_of_line, term_of_line, line_of_column, active, near, along, coefficients, products,
+            here, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
             squares, noise, spread, weights,
         )  # fmt: skip
         place = pick(weights, near.shape[1], total)
@@ -94,7 +94,7 @@ def change_places(  # type: ignore[no-untyped-def]
             continue
         nearest_lines(there, products, squares, line_of_column, near)
         total_there, way_back = _weigh_nearest(
-            there, here, weight_of_line, term_of_line, line_of_column, active, near, along, coefficients, products,
+            there, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
             squares, noise, spread, weights,
         )  # fmt: skip
         if not way_back or np.random.random() * total_there > total:
@@ -123,14 +123,3 @@ def line_tables(option_start, term_start, option_kind, n_columns):  # type: igno
                 lines[option] = option_start[option]
                 line_of_column[option_start[option]] = option
     return lines, line_of_column, term_of_line
-
-
-@compiled
-def log_shares_of_lines(term_start, option_kind, log_prior_of_line):  # type: ignore[no-untyped-def]
-    """−log of how many lines the term of each option has: they share the prior of their term."""
-    for term in range(len(term_start) - 1):
-        alike = 0
-        for option in range(term_start[term], term_start[term + 1]):
-            alike += option_kind[option] == LINE
-        for option in range(term_start[term], term_start[term + 1]):
-            log_prior_of_line[option] = -math.log(max(1, alike))

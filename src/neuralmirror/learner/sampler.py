@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.learner.compiled import compiled, dot, move, pick
-from neuralmirror.learner.places import NEAREST, change_places, line_tables, log_shares_of_lines
+from neuralmirror.learner.places import NEAREST, change_places, line_tables
 from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, LINE, WIDTHS, Terms
 
 Floats = NDArray[np.float64]
@@ -133,15 +133,15 @@ def _draw_latent(residual, latent, labels, n_seen):  # type: ignore[no-untyped-d
 
 @compiled
 def _weigh_options(  # type: ignore[no-untyped-def]
-    first, last, columns, squares, option_start, option_kind, residual, along, n, noise, spread, log_prior, odds, means,
-    sizes,
+    first, last, columns, squares, option_start, option_kind, residual, along, n, noise, spread, log_share, within,
+    odds, means, sizes,
 ):  # fmt: skip
     """Log posterior weight of each option given what the other terms leave, its coefficients' means and its size."""
     kept = along.shape[1] > 0
     last_square, last_kind, last_output, variance, log_shrinkage = -1.0, -1, -1, 1.0, 0.0
     for option in range(first, last):
         kind, place = option_kind[option], option - first
-        weight, size = log_prior[kind], 0.0
+        weight, size = log_share[kind] + within[option], 0.0
         for c in range(option_start[option], option_start[option + 1]):
             for q in range(residual.shape[0]):
                 product = along[q, c] if kept else dot(columns[c], residual[q], n)
@@ -191,19 +191,29 @@ def _put_back(option, columns, products, option_start, coefficients, residual, a
 
 
 @compiled
-def _log_priors(first, last, option_kind, shares, family_of_kind, log_prior):  # type: ignore[no-untyped-def]
-    """Log prior of an option of each kind in this term; returns the prior share of the empty term."""
-    family = family_of_kind[option_kind[first]]
-    empty = 1.0 if family > 0 else 0.0
-    for kind in range(len(shares)):
-        if family_of_kind[kind] == family:
+def _log_priors(shares, family_of_kind, log_share, log_empty):  # type: ignore[no-untyped-def]
+    """Log prior share of each kind, and of an empty term of each family; the covariates are never empty."""
+    for family in range(len(log_empty)):
+        taken = 1.0 if family == 0 else 0.0
+        for kind in range(len(shares)):
+            if family_of_kind[kind] == family:
+                log_share[kind] = math.log(shares[kind])
+                if family > 0:
+                    taken += shares[kind]
+        log_empty[family] = math.log(max(1.0 - taken, 1e-300))
+
+
+@compiled
+def _log_shares_within_terms(term_start, option_kind):  # type: ignore[no-untyped-def]
+    """−log of how many options of its kind the term of each option has: they share the prior of the kind."""
+    within = np.zeros(len(option_kind))
+    for term in range(len(term_start) - 1):
+        for option in range(term_start[term], term_start[term + 1]):
             alike = 0
-            for option in range(first, last):
-                alike += option_kind[option] == kind
-            log_prior[kind] = math.log(shares[kind] / max(1, alike))
-            if family > 0:
-                empty -= shares[kind]
-    return max(empty, 1e-300)
+            for other in range(term_start[term], term_start[term + 1]):
+                alike += option_kind[other] == option_kind[option]
+            within[option] = -math.log(alike)
+    return within
 
 
 @compiled
@@ -289,7 +299,8 @@ def _chain(  # type: ignore[no-untyped-def]
     outputs, n = residual.shape
     most, widest = _widest(term_start), _widest(option_start)
     odds, option_sizes, means = np.zeros(most + 1), np.zeros(most), np.zeros((most, widest, outputs))
-    coefficients, log_prior = np.zeros((len(squares), outputs)), np.zeros(len(spread_guess))
+    coefficients, log_share = np.zeros((len(squares), outputs)), np.zeros(len(spread_guess))
+    log_empty, within = np.zeros(len(possible)), _log_shares_within_terms(term_start, option_kind)
     sums = np.zeros(len(option_kind)), np.zeros(len(option_kind)), np.zeros((len(squares), outputs))
     counts = np.zeros(len(spread_guess)), np.zeros(len(spread_guess)), np.zeros(len(spread_guess))
     fitted, rest, sum_noise = np.zeros((outputs, n)), np.zeros((outputs, n)), 0.0
@@ -300,25 +311,23 @@ def _chain(  # type: ignore[no-untyped-def]
     along = np.zeros((outputs, len(products)), dtype=np.float32)
     lines, line_of_column, term_of_line = line_tables(option_start, term_start, option_kind, len(squares))
     near, weights = np.full((len(products), NEAREST), -1), np.zeros(NEAREST + 1)
-    weight_of_line = np.zeros(len(option_kind))
-    log_shares_of_lines(term_start, option_kind, weight_of_line)
     for sweep in range(sweeps):
         for count in counts:
             count[:] = 0.0
         if classes:
             _draw_latent(residual, latent, labels, n_seen)
+        _log_priors(shares, family_of_kind, log_share, log_empty)
         if sweep % FRESH == 0:
             _take_products(columns, residual, along, n_seen)
         for term in range(len(term_start) - 1):
             first, last = term_start[term], term_start[term + 1]
             if active[term] >= 0:
                 _put_back(active[term], columns, products, option_start, coefficients, residual, along)
-            empty = _log_priors(first, last, option_kind, shares, family_of_kind, log_prior)
             _weigh_options(
                 first, last, columns, squares, option_start, option_kind, residual, along, n_seen, noise, spread,
-                log_prior, odds, means, option_sizes,
+                log_share, within, odds, means, option_sizes,
             )  # fmt: skip
-            odds[last - first] = math.log(empty)
+            odds[last - first] = log_empty[family_of_kind[option_kind[first]]]
             total = _normalise(odds, last - first)
             if sweep >= burn_in:
                 _record(first, last - first, odds, total, option_start, means, option_sizes, sums)
@@ -333,7 +342,7 @@ def _chain(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
         if len(products):
             change_places(
-                lines, weight_of_line, term_of_line, line_of_column, near, columns, squares, products, noise,
+                lines, within, term_of_line, line_of_column, near, columns, squares, products, noise,
                 spread[LINE], coefficients, residual, along, counts, active, weights,
             )  # fmt: skip
         _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes)

@@ -182,11 +182,11 @@ def _sampled(
 
 
 def products_of_lines(inputs: Inputs) -> Products | None:
-    """The products of the lines of all directions over the rows seen, if memory allows."""
+    """The products of the covariates and the lines of all directions over the rows seen, if memory allows."""
     if 4 * inputs.directions[..., 0].size ** 2 > MOST_BYTES:
         return None
-    lines = [option.columns for feature in range(inputs.n_features) for option in main_term(inputs, feature, False)]
-    seen = np.concatenate(lines)[:, : inputs.n_seen]
+    options = [option for term in build_terms(inputs, Structure.of_lines()) for option in term]
+    seen = np.concatenate([option.columns for option in options])[:, : inputs.n_seen]
     return np.asarray(seen @ seen.T)
 
 
@@ -195,10 +195,12 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) ->
 
     Waves and surfaces have so many columns, and change so often, that products with the residual are better taken anew.
     """
-    is_line = every.option_kind[every.option_of_column] == LINE
-    if of_lines is None or 2 * is_line.sum() < len(is_line):
+    known = np.flatnonzero(np.isin(every.option_kind[every.option_of_column], (COVARIATE, LINE)))
+    if of_lines is None or 2 * len(known) < len(every.columns):
         return None
-    return joined_products(every.columns[:, :n_seen], np.flatnonzero(is_line), of_lines)
+    if len(known) == len(every.columns):
+        return of_lines
+    return joined_products(every.columns[:, :n_seen], known, of_lines)
 
 
 def joined_products(columns: Block, known: Indices, products: Products) -> Products:

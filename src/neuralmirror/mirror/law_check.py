@@ -30,8 +30,8 @@ def check_law(directions: Directions) -> dict[str, dict[str, float]]:
     if directions.law is None or directions.n_features < 3:
         return {}
     columns = np.unique(np.linspace(0, len(directions.values) - 1, MOST_COLUMNS).astype(int))
-    values = directions.values[columns].astype(np.float64)  # (c, K+1, n)
-    values /= np.maximum(values.std(axis=2, keepdims=True).mean(axis=1, keepdims=True), 1e-12)
+    values = directions.values[columns]  # (c, K+1, n)
+    values = values / np.maximum(values.std(axis=2, keepdims=True).mean(axis=1, keepdims=True), 1e-12)
     other = _neighbours(directions, columns)[:, None]  # (c, 1, n)
     expected = 1 / values.shape[1]
     spread = (expected * (1 - expected) / len(columns)) ** 0.5
