@@ -129,20 +129,23 @@ def test_a_clear_line_is_found_and_its_coefficient_is_that_of_least_squares():
     assert chain.noise_variance == pytest.approx(0.36, rel=0.2)
 
 
-def test_lines_that_change_places_leave_the_posterior_as_it_is():
-    """Chains of 20,000 sweeps with and without that move: five standard errors of a probability are below 0.03."""
-    rng = np.random.default_rng(3)
-    x = (rng.standard_normal((6, 2, 60)) + 2 * rng.standard_normal((2, 1, 1, 60))[np.arange(6) % 2, 0]).astype(
-        np.float32
-    )
+@pytest.mark.parametrize("seed", [4, 5])
+def test_lines_that_change_places_leave_the_posterior_as_it_is(seed):
+    """Chains of 80,000 sweeps with and without that move, lines of one term close to each other and to other terms.
+
+    They differ by .005 at most. Candidates of the wrong terms on the way back, or moves offered term after term, cost .06.
+    """
+    rng = np.random.default_rng(seed)
+    shared, own = rng.standard_normal((1, 1, 60)), rng.standard_normal((6, 1, 60))
+    x = (2 * shared + own + 0.5 * rng.standard_normal((6, 3, 60))).astype(np.float32)
     x -= x.mean(axis=-1, keepdims=True)
-    y = x[0, 0] + 0.5 * x[3, 1] + 2 * rng.standard_normal(60)
-    built = [[Option(LINE, x[t, [k]], ((t, k),)) for k in range(2)] for t in range(6)]
+    y = x[0, 0] + 2 * rng.standard_normal(60)
+    built = [[Option(LINE, x[t, [k]], ((t, k),)) for k in range(3)] for t in range(6)]
     terms = assemble([covariate_term(np.empty((60, 0)), 60), *built], 6)
     goal = ((y - y.mean()) / y.std())[:, None]
     kept = terms.columns @ terms.columns.T
-    one, two = (sample(terms, goal, 0, 1, 20_000, 1000, products=products) for products in (None, kept))
-    np.testing.assert_allclose(one.probabilities, two.probabilities, atol=0.03)
+    one, two = (sample(terms, goal, 0, 1, 80_000, 1000, products=products) for products in (None, kept))
+    np.testing.assert_allclose(one.probabilities, two.probabilities, atol=0.02)
 
 
 def test_widths_are_the_columns_of_options():

@@ -54,9 +54,13 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
     c, given, within, term_of_line, line_of_column, active, near, along, coefficients, products, squares, noise,
     spread, weights,
 ):  # fmt: skip
-    """Weights, relative to that of the line `given`, of a line and of those near it in empty terms; their sum."""
-    own, highest = term_of_line[line_of_column[given]], within[line_of_column[given]]
-    base = highest + _line_weight(given, along, given, coefficients, products, squares, noise, spread)
+    """Weights, relative to that of the line `given`, of a line and of those near it in other, empty terms; their sum.
+
+    The term of the line `given` counts as empty, for it is what moves. Also returned: whether `given` is among them.
+    """
+    own, moving = term_of_line[line_of_column[c]], term_of_line[line_of_column[given]]
+    base = within[line_of_column[given]]
+    base += _line_weight(given, along, given, coefficients, products, squares, noise, spread)
     total, found = 0.0, False
     for place in range(near.shape[1] + 1):
         other = c if place == near.shape[1] else near[c, place]
@@ -64,7 +68,7 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
         if other < 0:
             continue
         term = term_of_line[line_of_column[other]]
-        if (active[term] < 0 and term != own) or other == given:
+        if other == c or (term != own and (active[term] < 0 or term == moving)):
             found = found or other == given
             log_weight = within[line_of_column[other]] - base
             log_weight += _line_weight(other, along, given, coefficients, products, squares, noise, spread)
@@ -78,11 +82,11 @@ def change_places(  # type: ignore[no-untyped-def]
     lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, spread, coefficients,
     residual, along, counts, active, weights,
 ):  # fmt: skip
-    """Offer every line in use the places of the empty lines near it."""
-    for term in range(len(active)):
-        if active[term] < 0 or lines[active[term]] < 0:
-            continue
-        here = lines[active[term]]
+    """Offer lines in use, drawn at random and as often as there are such lines, the places of the empty ones near."""
+    in_use = [term for term in range(len(active)) if active[term] >= 0 and lines[active[term]] >= 0]
+    for _ in range(len(in_use)):
+        drawn = int(np.random.random() * len(in_use))
+        here = lines[active[in_use[drawn]]]
         nearest_lines(here, products, squares, line_of_column, near)
         total, _ = _weigh_nearest(
             here, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
@@ -107,8 +111,9 @@ def change_places(  # type: ignore[no-untyped-def]
             coefficients[there, q] = after
             move(-after, there, q, columns, products, residual, along)
             counts[1][LINE] += after * after - before * before
-        active[term_of_line[line_of_column[there]]] = line_of_column[there]
-        active[term] = -1
+        active[in_use[drawn]] = -1
+        in_use[drawn] = term_of_line[line_of_column[there]]
+        active[in_use[drawn]] = line_of_column[there]
 
 
 @compiled
