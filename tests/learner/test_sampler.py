@@ -133,7 +133,7 @@ def test_a_clear_line_is_found_and_its_coefficient_is_that_of_least_squares():
 def test_lines_that_change_places_leave_the_posterior_as_it_is(seed):
     """Chains of 80,000 sweeps with and without that move, lines of one term close to each other and to other terms.
 
-    They differ by .005 at most. Candidates of the wrong terms on the way back, or moves offered term after term, cost .06.
+    They differ by .005 at most. Candidates of wrong terms on the way back, or moves offered in order, cost .06.
     """
     rng = np.random.default_rng(seed)
     shared, own = rng.standard_normal((1, 1, 60)), rng.standard_normal((6, 1, 60))
