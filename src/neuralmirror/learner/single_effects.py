@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from neuralmirror.learner import terms
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.sparse import MOST_BYTES, Response
 from neuralmirror.learner.terms import LINE, Option
 
 Floats = NDArray[np.float64]
@@ -34,18 +34,25 @@ class SingleEffects:
     chain: Chain
 
 
-def single_effects(inputs: Inputs, block: Indices, response: Response, seed: int, n_jobs: int = 1) -> SingleEffects:
-    """Sample one effect for each block; `block` (columns,) is that of each column, of whatever groups."""
+def single_effects(
+    inputs: Inputs, block: Indices, response: Response, seed: int, n_jobs: int = 1, possible: int | None = None
+) -> SingleEffects:
+    """Sample one effect for each block; `block` (columns,) is that of each column, of whatever groups.
+
+    `possible` is the number of blocks before those at hand were picked out: their share of effects is to be judged by it.
+    """
     n, shape = inputs.directions.shape[2], (inputs.n_features, inputs.n_directions)
     blocks = [np.flatnonzero(block == number) for number in dict.fromkeys(block.tolist())]
     options = [_options(inputs, columns) for columns in blocks]
-    flat = terms.assemble([terms.covariate_term(inputs.covariates, n), *options], len(blocks))
-    sweeps = int(np.clip(WORK / flat.columns.size, LEAST, MOST))
+    flat = terms.assemble([terms.covariate_term(inputs.covariates, n), *options], possible or len(blocks))
+    products = None
+    if not response.classes and 4 * len(flat.columns) ** 2 <= MOST_BYTES:
+        products = flat.columns @ flat.columns.T
+    sweeps = MOST if products is not None else int(np.clip(WORK / flat.columns.size, LEAST, MOST))
+    given = flat, response.values, response.classes
     with ThreadPoolExecutor(max(1, min(n_jobs, CHAINS))) as pool:
         seeds = [seed * 1009 + number for number in range(CHAINS)]
-        chains = list(
-            pool.map(lambda s: sample(flat, response.values, response.classes, s, sweeps, sweeps // 3), seeds)
-        )
+        chains = list(pool.map(lambda s: sample(*given, s, sweeps, sweeps // 3, products=products), seeds))
     chain = Chain.mean(chains)
     by_column = np.zeros((len(block), shape[1]))
     for columns, start in zip(blocks, flat.term_start[1:], strict=False):

@@ -42,23 +42,31 @@ def correlation_clusters(
         columns = np.flatnonzero(parts == part)
         if positions is not None:
             columns = columns[np.argsort(np.asarray(positions)[columns], kind="stable")]
-        children, heights = _tree(x[:, columns], linkage, contiguous=positions is not None)
-        for labels, cut in zip(found, cuts, strict=True):
-            labels[columns] = labels.max() + 1 + _cut(children, heights, 1 - cut)
+        if len(columns) > MOST:
+            raise ValueError(
+                f"clustering holds the correlations of at most {MOST} columns of one chromosome, got {len(columns)}; "
+                "give chromosomes, or fit some of the columns at a time"
+            )
+        correlations = x[:, columns].T @ x[:, columns] / len(x)
+        parted = cut_tree(correlations, cuts, linkage, contiguous=positions is not None)
+        for labels, clusters in zip(found, parted, strict=True):
+            labels[columns] = labels.max() + 1 + clusters
     return [np.unique(labels, return_inverse=True)[1] for labels in found]
 
 
-def _tree(x: Floats, linkage: str, contiguous: bool) -> tuple[Indices, Floats]:
+def cut_tree(
+    correlations: NDArray[Any], cuts: Sequence[float], linkage: str = "average", contiguous: bool = False
+) -> list[Indices]:
+    """For each cut the cluster of every column, from the correlations of all columns (p, p)."""
+    children, heights = _tree(np.clip(1 - np.abs(correlations), 0, None), linkage, contiguous)
+    return [_cut(children, heights, 1 - cut) for cut in cuts]
+
+
+def _tree(far: NDArray[Any], linkage: str, contiguous: bool) -> tuple[Indices, Floats]:
     """The pairs of clusters that are joined one after the other, (p − 1, 2), and 1 − |r| at which they are."""
-    p = x.shape[1]
+    p = len(far)
     if p < 2:
         return np.zeros((0, 2), dtype=np.intp), np.zeros(0)
-    if p > MOST:
-        raise ValueError(
-            f"clustering holds the correlations of at most {MOST} columns of one chromosome, got {p}; "
-            "give chromosomes, or fit some of the columns at a time"
-        )
-    far = np.clip(1 - np.abs(x.T @ x) / len(x), 0, None)
     np.fill_diagonal(far, 0)
     if not contiguous:
         steps = hierarchy(squareform(far, checks=False), linkage)

@@ -17,17 +17,16 @@ from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector, Mask
 from neuralmirror.mirror.clusters import LINKAGES, correlation_clusters
+from neuralmirror.mirror.discoveries import Resolved, Row, as_frame
 from neuralmirror.mirror.group_law import Products
 from neuralmirror.mirror.group_mirrors import Groups, canonical_order
 from neuralmirror.mirror.response import standard_response
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Row = dict[str, Any]
 
 BLOCK = 0.5  # |r| from which columns share one effect in the learner
 CUTS = (1.0, 0.9, 0.75, 0.5)
-COLUMNS = ("resolution", "CHR", "lead", "position", "W", "q", "BP.min", "BP.max", "width", "size", "members")
 
 
 class MultiResolutionMirror(ControlledSelector):
@@ -208,42 +207,13 @@ class MultiResolutionMirror(ControlledSelector):
         The columns are resolution, CHR, lead, position, W, q, BP.min, BP.max, width, size and members; None where
         positions were not given.
         """
-        rows = self.discovered(fdr)
-        try:
-            import pandas
-        except ImportError:
-            return rows
-        return pandas.DataFrame(rows, columns=list(COLUMNS))
+        return as_frame(self.discovered(fdr))
 
     def discovered(self, fdr: float | None = None) -> list[Row]:
         """The same as a list of rows; `members` is a list of names."""
         chosen = self.reselect_groups(self.fdr if fdr is None else fdr)
-        return [
-            self._row(number, int(leader))
-            for number, support in enumerate(chosen)
-            for leader in sorted(set(self.groups_[number][support]), key=lambda j: -self.group_statistics_[number][j])
-        ]
-
-    def _row(self, number: int, leader: int) -> Row:
-        """One discovery."""
-        members = np.flatnonzero(self.groups_[number] == leader)
-        lead = int(members[np.argmax(self.leads_[number][members])])
-        names = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
-        low, high, position = None, None, None
-        if self.positions is not None:
-            places = np.asarray(self.positions)
-            low, high, position = places[members].min().item(), places[members].max().item(), places[lead].item()
-        values = (
-            self.resolutions_[number],
-            None if self.chromosomes is None else str(np.asarray(self.chromosomes)[lead]),
-            names[lead],
-            position,
-            float(self.group_statistics_[number][leader]),
-            float(self.group_q_values_[number][leader]),
-            low,
-            high,
-            None if low is None or high is None else high - low,
-            len(members),
-            [names[j] for j in members],
-        )
-        return dict(zip(COLUMNS, values, strict=True))
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        found = self.group_statistics_, self.group_q_values_, self.leads_
+        return Resolved(
+            self.resolutions_, self.groups_, *found, lambda j: str(names[j]), self.chromosomes, self.positions
+        ).rows(chosen)

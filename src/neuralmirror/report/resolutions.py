@@ -15,7 +15,8 @@ from neuralmirror._internal.output import escaped, write_csv
 from neuralmirror.base import SelectionWarning
 from neuralmirror.io.cleaning import Cleaned
 from neuralmirror.io.errors import DataError
-from neuralmirror.mirror.resolutions import COLUMNS, MultiResolutionMirror
+from neuralmirror.mirror.discoveries import COLUMNS
+from neuralmirror.mirror.resolutions import MultiResolutionMirror
 from neuralmirror.report.request import Resolving
 
 FILE = "resolutions.csv"

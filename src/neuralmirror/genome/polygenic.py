@@ -1,0 +1,88 @@
+"""What the rest of the genome says of a trait: offsets by which one chromosome's markers are tested.
+
+Two ridge regressions, one upon the other (as in regenie; Mbatchou and others, 2021): each stretch of markers predicts
+the trait at several penalties, and these predictions together predict it again, without the chromosome in question. All
+predictions are for people whose trait the regression has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from neuralmirror.genome.windows import Columns, Panel, Stretch
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+FOLDS = 5
+HERITABILITIES = (0.1, 0.4, 0.7)  # the penalties, by the share of the trait that all markers together would explain
+
+
+def fold_of_people(n: int, seed: int) -> Indices:
+    """The part, of five, to which each person belongs."""
+    return np.random.default_rng([seed, 5]).permutation(n) % FOLDS
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The trait as predicted by the markers of each stretch of a chromosome at each penalty."""
+
+    values: Columns  # (stretches × penalties, n)
+
+    @staticmethod
+    def of(
+        panel: Panel, response: Columns, stretches: Sequence[Stretch], folds: Indices, n_markers: int
+    ) -> Predictions:
+        """The first ridge regression; `n_markers` are those of the whole genome."""
+        parts = [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
+        found = np.zeros((len(stretches), len(HERITABILITIES), len(response)), dtype=np.float32)
+        for place, stretch in enumerate(stretches):
+            x = panel.columns(stretch.first, stretch.last)
+            products = [x[:, part] @ x[:, part].T for part in parts]
+            along = [x[:, part] @ response[part] for part in parts]
+            for fold, part in enumerate(parts):
+                others = np.sum(products, axis=0) - products[fold]
+                for number, share in enumerate(HERITABILITIES):
+                    weights = _ridge(others, np.sum(along, axis=0) - along[fold], n_markers * (1 - share) / share)
+                    found[place, number, part] = weights @ x[:, part]
+        return Predictions(found.reshape(-1, len(response)))
+
+
+def _ridge(products: NDArray[np.floating], along: NDArray[np.floating], penalty: float) -> NDArray[np.floating]:
+    """(XᵀX + λI)⁻¹ Xᵀy."""
+    return np.asarray(cho_solve(cho_factor(products + penalty * np.eye(len(products), dtype=products.dtype)), along))
+
+
+def offsets_of_others(predictions: Mapping[str, Columns], response: Columns, folds: Indices) -> dict[str, Floats]:
+    """For each chromosome the trait as predicted by all others, (n,); none where there are no others."""
+    if len(predictions) < 2:
+        return {}
+    sizes = {name: len(rows) for name, rows in predictions.items()}
+    rows = np.concatenate(list(predictions.values())).astype(np.float64)
+    rows /= np.maximum(rows.std(axis=1, keepdims=True), 1e-12)
+    owner = np.repeat(list(sizes), list(sizes.values()))
+    penalty = _best_penalty(rows, response, folds)
+    return {name: _predicted(rows[owner != name], response, folds, penalty) for name in sizes}
+
+
+def _predicted(rows: Floats, response: Columns, folds: Indices, penalty: float) -> Floats:
+    """What ridge regression on the rows (q, n) predicts for the people of each part from those of the others."""
+    predicted = np.zeros(len(response))
+    products, along = rows @ rows.T, rows @ response
+    for fold in range(FOLDS):
+        part = rows[:, folds == fold]
+        weights = _ridge(products - part @ part.T, along - part @ response[folds == fold], penalty)
+        predicted[folds == fold] = weights @ part
+    return predicted
+
+
+def _best_penalty(rows: Floats, response: Columns, folds: Indices) -> float:
+    """The penalty, of a wide range, whose predictions are best."""
+    penalties = len(response) * np.logspace(-2, 3, 6)
+    errors = [np.square(response - _predicted(rows, response, folds, penalty)).sum() for penalty in penalties]
+    return float(penalties[int(np.argmin(errors))])
