@@ -17,6 +17,7 @@ from neuralmirror.io.tables import MISSING_GENOTYPE, MISSING_WORDS, Column, Deci
 from neuralmirror.io.variants import Variant, VariantSource, is_biallelic, variants_table
 
 CERTAIN = 0.9  # the least probability of a genotype that is taken
+TOLERANCE = 0.01  # of probabilities that are stored in few bits
 SAMPLE_TYPES = set("DCPB0")  # what the second line of a .sample file may hold
 NO_CALLS = np.empty(0, np.int8)
 
@@ -63,7 +64,10 @@ class _Calls:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # the library warns where a file contradicts the format
             probabilities = _of_copies(variant)
-        known = np.isfinite(probabilities.sum(axis=1))
+        totals = probabilities.sum(axis=1)
+        known = np.isfinite(totals)
+        if (probabilities[known] < -TOLERANCE).any() or (totals[known] > 1 + TOLERANCE).any():
+            raise DataError(f"{variant.rsid or variant.pos}: probabilities that sum to more than 1; copy it again")
         best = np.where(known[:, None], probabilities, 0.0).argmax(axis=1)
         certain = known & (probabilities.max(axis=1, initial=0.0) >= CERTAIN - 1e-6)
         self.seen += int(known.sum())
