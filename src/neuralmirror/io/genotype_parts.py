@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from neuralmirror.io.bed_writer import BED_HEAD
 from neuralmirror.io.bgen import open_bgen
 from neuralmirror.io.errors import DataError, one_line
 from neuralmirror.io.formats import find_file, sniff
@@ -36,7 +37,6 @@ from neuralmirror.io.tables import Column, Decision
 from neuralmirror.io.variants import Variant, VariantSource, is_biallelic, label
 from neuralmirror.io.vcf import open_vcf
 
-BED_HEAD = b"\x6c\x1b\x01"  # PLINK 1, variant after variant
 LAYOUT = 1  # of what is left in a scratch folder; a new number makes old ones be packed anew
 BESIDE = (".bim", ".fam", ".pvar", ".psam", ".sample")
 
