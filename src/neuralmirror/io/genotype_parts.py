@@ -35,7 +35,7 @@ from neuralmirror.io.plink import (
 )
 from neuralmirror.io.tables import Column, Decision
 from neuralmirror.io.variants import Variant, VariantSource, is_biallelic, label
-from neuralmirror.io.vcf import open_vcf
+from neuralmirror.io.vcf import open_bcf, open_vcf
 
 LAYOUT = 1  # of what is left in a scratch folder; a new number makes old ones be packed anew
 BESIDE = (".bim", ".fam", ".pvar", ".psam", ".sample")
@@ -132,7 +132,7 @@ def _pgen_variants(path: Path, samples: tuple[str, ...], ids: Column, notes: dic
             yield Variant(*place, str(notes["other_allele"][j]), str(notes["allele"][j]), copies)
 
 
-OPENERS = {"pgen": _open_pgen, "bgen": open_bgen, "vcf": open_vcf, "bcf": open_vcf}
+OPENERS = {"pgen": _open_pgen, "bgen": open_bgen, "vcf": open_vcf, "bcf": open_bcf}
 
 
 class _Packing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,29 +19,45 @@ from neuralmirror.io.variants import Variant, VariantSource, is_biallelic, varia
 FIXED = 9  # columns before the samples
 ABSENT_ALLELE = -2
 NO_CALLS = np.empty(0, np.int8)  # of a variant that is left out
+IS_MARK = np.isin(np.arange(256), [ord("/"), ord("|")])
+COPIES_OF_LETTER = np.full(256, 50, dtype=np.int8)  # 50: a letter that no plain call has
+COPIES_OF_LETTER[[ord("0"), ord("1"), ord(".")]] = 0, 1, -10
 COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
 
 
 def read_vcf(path: Path, options: ReadOptions) -> Table:
     """VCF as text, plain or in gzip."""
-    file, told = open_text(path)
-    with file:
-        lines = enumerate(file, start=1)
-        samples = _samples(lines, path)
-        return variants_table(VariantSource(samples, _variants(lines, len(samples), path)), "VCF", path).told(*told)
+    return variants_table(open_vcf(path), "VCF", path)
 
 
 def read_bcf(path: Path, options: ReadOptions) -> Table:
     """BCF, by cyvcf2."""
-    with readable(path, "BCF"):
-        return variants_table(open_vcf(path), "VCF", path)
+    return variants_table(open_bcf(path), "VCF", path)
 
 
 def open_vcf(path: Path) -> VariantSource:
-    """VCF or BCF, variant after variant, by cyvcf2."""
+    """VCF as text, variant after variant; by a parser of our own, since htslib's ends the process on damaged text."""
+    file, told = open_text(path)
+    lines = enumerate(file, start=1)
+    try:
+        samples = _samples(lines, path)
+    except DataError:
+        file.close()
+        raise
+    return VariantSource(samples, _closing(file, _variants(lines, len(samples), path)), decisions=lambda: told)
+
+
+def _closing(file: IO[str], variants: Iterator[Variant]) -> Iterator[Variant]:
+    """Variants out of a file that is closed after the last."""
+    with file:
+        yield from variants
+
+
+def open_bcf(path: Path) -> VariantSource:
+    """BCF, variant after variant, by cyvcf2."""
     check_whole(path)
     cyvcf2 = require("cyvcf2", "cyvcf2", "genotypes")
-    with readable(path, "VCF or BCF"):
+    with readable(path, "BCF"):
         source = cyvcf2.VCF(str(path))
         if not source.samples:
             raise DataError(f"{path} names no samples, so it holds no genotypes; export it with them")
@@ -50,7 +66,7 @@ def open_vcf(path: Path) -> VariantSource:
 
 def _from_library(source: Iterable[Any], path: Path) -> Iterator[Variant]:
     """The variants as cyvcf2 gives them; whatever it raises means that the file is damaged."""
-    with readable(path, "VCF or BCF"):
+    with readable(path, "BCF"):
         for v in source:
             alternates = ",".join(v.ALT)
             copies = _called(v.genotype, f"{path}, {v.CHROM}:{v.POS}") if is_biallelic(alternates) else NO_CALLS
@@ -89,16 +105,34 @@ def _variants(lines: Iterator[tuple[int, str]], n: int, path: Path) -> Iterator[
     for number, line in lines:
         if not line.strip():
             continue
-        cells = line.rstrip("\r\n").split("\t")
-        if len(cells) != FIXED + n:
+        head = line.rstrip("\r\n").split("\t", FIXED)
+        copies = _plain_copies(head[FIXED], n) if len(head) > FIXED and head[FIXED - 1] == "GT" else None
+        cells = head if copies is not None else line.rstrip("\r\n").split("\t")
+        if copies is None and len(cells) != FIXED + n:
             raise DataError(
                 f"{path}, line {number}: {counted(len(cells), 'column')}, but the header names {FIXED + n}; "
                 "the file is cut short or damaged, copy it again"
             )
         if not cells[1].isdigit():
             raise DataError(f"{path}, line {number}: the position {cells[1]!r} is no whole number; copy the file again")
-        copies = _copies(cells, known, f"{path}, line {number}") if is_biallelic(cells[4]) else NO_CALLS
+        if copies is None:
+            copies = _copies(cells, known, f"{path}, line {number}") if is_biallelic(cells[4]) else NO_CALLS
         yield Variant(cells[0], int(cells[1]), cells[2], cells[3], cells[4], copies)
+
+
+def _plain_copies(calls: str, n: int) -> NDArray[np.int8] | None:
+    """Copies where every call is two of the letters 0, 1 and . with / or | between them; None where some is not."""
+    if len(calls) != 4 * n - 1 or not calls.isascii():
+        return None
+    letters = np.frombuffer(f"{calls}\t".encode(), dtype=np.uint8).reshape(n, 4)
+    if not (IS_MARK[letters[:, 1]].all() and (letters[:, 3] == ord("\t")).all()):
+        return None
+    first, second = COPIES_OF_LETTER[letters[:, 0]], COPIES_OF_LETTER[letters[:, 2]]
+    copies = first + second
+    if (copies > 2).any():
+        return None
+    copies[copies < 0] = MISSING_GENOTYPE
+    return copies
 
 
 def _copies(cells: list[str], known: dict[str, int], place: str) -> NDArray[np.int8]:
