@@ -63,16 +63,16 @@ class _Calls:
         """Copies of the second allele, the most probable number of them; missing where that is not certain enough."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # the library warns where a file contradicts the format
-            probabilities = _of_copies(variant)
-        totals = probabilities.sum(axis=1)
-        known = np.isfinite(totals)
-        if (probabilities[known] < -TOLERANCE).any() or (totals[known] > 1 + TOLERANCE).any():
+            none, one, two = _of_copies(variant)
+        total = none + one + two
+        known = np.isfinite(total)
+        if (np.fmin(np.fmin(none, one), two) < -TOLERANCE).any() or (total > 1 + TOLERANCE).any():
             raise DataError(f"{variant.rsid or variant.pos}: probabilities that sum to more than 1; copy it again")
-        best = np.where(known[:, None], probabilities, 0.0).argmax(axis=1)
-        certain = known & (probabilities.max(axis=1, initial=0.0) >= CERTAIN - 1e-6)
+        taken = CERTAIN - 1e-6
+        copies = np.where(one >= taken, 1, np.where(two >= taken, 2, np.where(none >= taken, 0, MISSING_GENOTYPE)))
         self.seen += int(known.sum())
-        self.uncertain += int((known & ~certain).sum())
-        return np.where(certain, best, MISSING_GENOTYPE).astype(np.int8)
+        self.uncertain += int((known & (copies == MISSING_GENOTYPE)).sum())
+        return copies.astype(np.int8)
 
     def told(self) -> tuple[Decision, ...]:
         """What became of the probabilities."""
@@ -81,23 +81,19 @@ class _Calls:
         return (Decision(f"{text} ({share:.2g}%) have none of at least {CERTAIN:g} and are missing"),)
 
 
-def _of_copies(variant: Any) -> NDArray[np.float64]:
-    """The probabilities (n, 3) of no, one and two copies of the second allele; of one allele, no or two."""
+def _of_copies(variant: Any) -> NDArray[np.floating]:
+    """The probabilities (3, n) of no, one and two copies of the second allele; of one allele, no or two."""
     ploidy = np.asarray(variant.ploidy)
-    values = np.asarray(variant.probabilities, dtype=np.float64)
+    values = np.ascontiguousarray(variant.probabilities.T)
     if ploidy.max(initial=2) > 2 or ploidy.min(initial=2) < 1:
         raise DataError(f"{variant.rsid or variant.pos}: a genotype of {ploidy.max()} alleles; expected one or two")
-    found = np.zeros((len(ploidy), 3))
+    if variant.is_phased and len(values) == 4:
+        a, b, c, d = values
+        pairs = np.stack([a * c, a * d + b * c, b * d])
+    else:
+        pairs = values if len(values) == 3 else np.full((3, len(ploidy)), np.nan)
     single = ploidy == 1
-    found[single, 0], found[single, 2] = values[single, 0], values[single, 1]
-    double = values[~single]
-    if not variant.is_phased:
-        found[~single] = double[:, :3] if double.shape[1] >= 3 else np.nan
-    elif len(double):
-        found[~single, 0] = double[:, 0] * double[:, 2]
-        found[~single, 2] = double[:, 1] * double[:, 3]
-        found[~single, 1] = double[:, 0] * double[:, 3] + double[:, 1] * double[:, 2]
-    return found
+    return np.where(single, np.stack([values[0], np.zeros(len(ploidy)), values[1]]), pairs) if single.any() else pairs
 
 
 def _variants(reader: Any, path: Path, calls: _Calls) -> Iterator[Variant]:
