@@ -63,6 +63,26 @@ def pgen() -> Files:
     return {"f.pgen": content, "f.pvar": pvar.encode(), "f.psam": psam.encode()}
 
 
+def certain(column: np.ndarray) -> np.ndarray:
+    """Probabilities (n, 3) of a genotype that is known; of a missing one there are none."""
+    found = np.eye(3)[column]
+    found[column < 0] = np.nan
+    return found
+
+
+def bgen(phased: bool = False, samples: bool = True) -> Files:
+    from bgen import BgenWriter
+
+    haplotypes = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1], [np.nan] * 4])  # by copies; missing is the last
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "f.bgen"
+        with BgenWriter(str(path), N, samples=SAMPLES if samples else []) as writer:
+            for j, column in enumerate(genotypes().T):
+                values = haplotypes[column] if phased else certain(column)
+                writer.add_variant(f"v{j}", NAMES[j], "1", 100 * j, ["G", "A"], values, phased=phased)
+        return {"f.bgen": path.read_bytes()}
+
+
 def npz() -> bytes:
     file = io.BytesIO()
     traits = np.random.default_rng(2).standard_normal((N, 2))
@@ -148,6 +168,8 @@ BASES: dict[str, Callable[[], Files]] = {
     "h5ad packed": lambda: {"f.h5ad": h5ad(packed_x=True)},
     "bed": bed,
     "pgen": pgen,
+    "bgen": bgen,
+    "bgen phased": lambda: bgen(phased=True),
     "vcf": lambda: {"f.vcf": vcf()},
     "vcf.gz": lambda: {"f.vcf.gz": gzip.compress(vcf(), mtime=0)},
     "xlsx": lambda: {"f.xlsx": xlsx()},

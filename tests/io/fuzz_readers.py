@@ -29,6 +29,7 @@ from fuzz_bases import BASES, Files
 from neuralmirror.io.cleaning import Rules, clean
 from neuralmirror.io.errors import DataError
 from neuralmirror.io.formats import read_table
+from neuralmirror.io.genotype_files import open_genotypes
 from neuralmirror.io.loading import Dataset
 from neuralmirror.io.options import ReadOptions
 
@@ -170,8 +171,22 @@ def case(number: int, seed: int, bases: dict[str, Files]) -> tuple[str, Files]:
 # ---- reading ----
 
 
+def opened(path: Path) -> str:
+    """The same for a file that is opened as packed genotypes; other files are refused."""
+    try:
+        genotypes = open_genotypes(path)
+        genotypes.parts_by_chromosome()
+    except DataError as error:
+        return "refused" if "\n" not in str(error) else f"several lines: {str(error)!r}"
+    known = (genotypes.counts(0, genotypes.n_markers) >= 0).sum(axis=1)
+    return "read" if (known == genotypes.allele_counts().known).all() else "packed genotypes that contradict themselves"
+
+
 def outcome(path: Path) -> str:
     """ "read", "refused", or what should not have happened."""
+    found = opened(path)
+    if found not in ("read", "refused"):
+        return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

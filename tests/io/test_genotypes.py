@@ -85,6 +85,23 @@ def test_calls_of_one_allele_and_half_calls(tmp_path: Path) -> None:
     assert list(table.values[:5, 0]) == [2, 0, -1, -1, 1]
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [("0/1", 1), ("1|1", 2), (".|1", -1), ("./.", -1), ("0|2", 1), ("01/", None), ("0/é", None)],
+)
+def test_plain_calls_are_read_as_any(call: str, expected: int | None, tmp_path: Path) -> None:
+    text = vcf().decode().replace("GT:DP", "GT").replace(":9", "").splitlines()
+    whole = read_table(written(tmp_path / "p.vcf", "\n".join(text).encode()))
+    np.testing.assert_array_equal(whole.values, genotypes())
+    text[4] = "\t".join([*text[4].split("\t")[:9], *["0/0"] * 23, call])
+    path = written(tmp_path / "p.vcf", "\n".join(text).encode())
+    if expected is None:
+        with pytest.raises(DataError, match="is no genotype"):
+            read_table(path)
+    else:
+        assert read_table(path).values[-1, 0] == expected
+
+
 def test_text_agrees_with_the_library(tmp_path: Path) -> None:
     cyvcf2 = pytest.importorskip("cyvcf2")
     path = written(tmp_path / "p.vcf", vcf())

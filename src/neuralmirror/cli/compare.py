@@ -88,7 +88,7 @@ def compare(
     Parameters
     ----------
     data
-        CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF (also .gz) or AnnData .h5ad.
+        CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, BGEN, VCF (also .gz) or AnnData .h5ad.
     methods
         Separated by commas, out of neural-mirror, gaussian-mirror, lasso-mirror, model-x, fixed-x, deeppink, bh, by
         and bh-marginal; by default neural-mirror, gaussian-mirror, model-x, deeppink and bh.

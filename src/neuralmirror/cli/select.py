@@ -49,7 +49,7 @@ def select(
     Parameters
     ----------
     data
-        CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF (also .gz) or AnnData .h5ad.
+        CSV or TSV (also .gz), Parquet, Feather, NPZ, PLINK .bed or .pgen, BGEN, VCF (also .gz) or AnnData .h5ad.
     out
         Folder for the results.
     calibrate

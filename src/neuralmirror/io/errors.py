@@ -13,13 +13,13 @@ class DataError(ValueError):
     """A user's mistake in one line: what was expected, what was found, what to do."""
 
 
-def require(module: str, package: str, extra: str) -> Any:
+def require(module: str, package: str, extra: str, purpose: str = "this format is read by") -> Any:
     """An optional package, or an error that says how to get it."""
     try:
         return import_module(module)
     except ImportError as error:
         raise DataError(
-            f"this format is read by {package}, which is not installed; "
+            f"{purpose} {package}, which is not installed; "
             f"pip install {package}, or install neuralmirror with its extra [{extra}]"
         ) from error
 

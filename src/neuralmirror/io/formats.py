@@ -10,6 +10,7 @@ from pathlib import Path
 
 from neuralmirror.io.anndata import read_h5ad
 from neuralmirror.io.arrays import read_npy, read_npz
+from neuralmirror.io.bgen import read_bgen
 from neuralmirror.io.delimited import read_text
 from neuralmirror.io.encodings import BYTE_ORDER_MARKS, GZIP, chunks
 from neuralmirror.io.errors import DataError, one_line
@@ -24,7 +25,7 @@ from neuralmirror.io.tables import Table
 from neuralmirror.io.vcf import read_bcf, read_vcf
 
 HEAD = 1 << 16  # bytes from which the format is told
-SUPPORTED = "CSV or TSV, Excel .xlsx, Parquet, Feather, NPZ, PLINK .bed or .pgen, VCF, or AnnData .h5ad"
+SUPPORTED = "CSV or TSV, Excel .xlsx, Parquet, Feather, NPZ, PLINK .bed or .pgen, BGEN, VCF, or AnnData .h5ad"
 DEFAULTS = ReadOptions()
 
 
@@ -59,6 +60,8 @@ def sniff(path: Path) -> str:
         head = next(chunks(path), b"")[:HEAD]
     if not head.strip():
         raise DataError(f"{path} is empty; name a file with data")
+    if _is_bgen(head):
+        return "bgen"
     if head.startswith(b"PK"):
         return _in_zip(path)
     for magic, form in MAGIC.items():
@@ -80,6 +83,11 @@ def _is_text(head: bytes) -> bool:
     """Text in any encoding holds next to no control characters; zeros are left to UTF-16."""
     controls = sum(byte < 32 and byte not in b"\0\t\n\r\f\x0b\x1a\x1b" for byte in head)
     return controls <= max(3, len(head) // 100)
+
+
+def _is_bgen(head: bytes) -> bool:
+    """BGEN begins with four numbers, in which text would have no zero, and then its name."""
+    return head[16:20] == b"bgen" and b"\0" in head[:16]
 
 
 def _in_zip(path: Path) -> str:
@@ -131,6 +139,7 @@ READERS: dict[str, Reader] = {
     "npy": read_npy,
     "bed": read_bed,
     "pgen": read_pgen,
+    "bgen": read_bgen,
     "vcf": read_vcf,
     "bcf": read_bcf,
     "h5ad": read_h5ad,

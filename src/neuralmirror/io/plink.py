@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuralmirror.io.encodings import open_text
 from neuralmirror.io.errors import DataError, one_line, readable, require
@@ -24,7 +26,7 @@ def read_bed(path: Path, options: ReadOptions) -> Table:
     bim_path, fam_path = companion(path, ".bim"), companion(path, ".fam")
     bim, fam = split_lines(bim_path, BIM), split_lines(fam_path, FAM)
     n, p = len(fam["IID"]), len(bim["id"])
-    _check_size(path, n, p)
+    check_size(path, n, p)
     bed_reader = require("bed_reader", "bed-reader", "genotypes")
     with readable(path, "PLINK .bed"):
         reader = bed_reader.open_bed(path, iid_count=n, sid_count=p, num_threads=1)
@@ -45,7 +47,8 @@ def read_bed(path: Path, options: ReadOptions) -> Table:
     )
 
 
-def _check_size(path: Path, n: int, p: int) -> None:
+def check_size(path: Path, n: int, p: int) -> None:
+    """Whether a .bed is stored variant after variant and holds as many genotypes as its companions say."""
     with path.open("rb") as file:
         samples_first = file.read(3) == SAMPLES_FIRST
     if samples_first:
@@ -63,36 +66,61 @@ def _check_size(path: Path, n: int, p: int) -> None:
 
 def read_pgen(path: Path, options: ReadOptions) -> Table:
     """PLINK 2: .pgen with its .pvar and .psam; the count of the alternate allele."""
+    content = pgen_content(path)
+    n, p = len(content.samples), len(content.ids)
+    values = np.empty((p, n), dtype=np.int8)
+    for start, block in pgen_blocks(path, n, p):
+        values[start : start + len(block)] = block
+    names, told = variant_names(content.ids, content.notes)
+    return Table(
+        np.ascontiguousarray(values.T),
+        names,
+        content.samples,
+        traits=content.traits,
+        notes=content.notes,
+        form="PLINK 2 .pgen",
+        genotypes=True,
+        decisions=told,
+    )
+
+
+class PgenContent(NamedTuple):
+    """What the companions of a .pgen say."""
+
+    samples: tuple[str, ...]
+    ids: Column
+    notes: dict[str, Column]
+    traits: dict[str, Column]
+
+
+def pgen_content(path: Path) -> PgenContent:
+    """Samples and variants of a .pgen, from its .psam and .pvar."""
     pvar = headed_lines(companion(path, ".pvar"), ("#CHROM",), ("#CHROM", "POS", "ID", "REF", "ALT"))
     psam = headed_lines(companion(path, ".psam"), ("#IID", "#FID"), ())
     ids = psam.get("#IID", psam.get("IID", np.array([], dtype=object)))
     n, p = len(ids), len(pvar["ID"])
     if not n or not p:
         raise DataError(f"{path}: its .psam names {n} samples and its .pvar {p} variants; there is nothing to read")
+    notes = variant_notes(pvar["#CHROM"], pvar["POS"], pvar["ALT"], pvar["REF"], path.with_suffix(".pvar"))
+    traits = {k: v for k, v in psam.items() if k not in ("#FID", "#IID", "IID", "PAT", "MAT")}
+    return PgenContent(tuple(ids), pvar["ID"], notes, traits)
+
+
+def pgen_blocks(path: Path, n: int, p: int) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    """Blocks of variants (m, n) of a .pgen, with the number of the first of each."""
     pgenlib = require("pgenlib", "Pgenlib", "genotypes")
     try:
         reader = pgenlib.PgenReader(str(path).encode(), raw_sample_ct=n, variant_ct=p)
-        values = np.empty((p, n), dtype=np.int8)
         for start in range(0, p, BLOCK):
-            reader.read_range(start, min(start + BLOCK, p), values[start : start + BLOCK])
+            block = np.empty((min(BLOCK, p - start), n), dtype=np.int8)
+            reader.read_range(start, start + len(block), block)
+            block[block < 0] = MISSING_GENOTYPE
+            yield start, block
     except (RuntimeError, MemoryError) as error:
         raise DataError(
             f"{path} does not hold the {n} samples of its .psam and {p} variants of its .pvar, or is damaged "
             f"({one_line(error)}); copy all three files again"
         ) from error
-    values[values < 0] = MISSING_GENOTYPE
-    notes = variant_notes(pvar["#CHROM"], pvar["POS"], pvar["ALT"], pvar["REF"], path.with_suffix(".pvar"))
-    names, told = variant_names(pvar["ID"], notes)
-    return Table(
-        np.ascontiguousarray(values.T),
-        names,
-        tuple(ids),
-        traits={k: v for k, v in psam.items() if k not in ("#FID", "#IID", "IID", "PAT", "MAT")},
-        notes=notes,
-        form="PLINK 2 .pgen",
-        genotypes=True,
-        decisions=told,
-    )
 
 
 def companion(path: Path, suffix: str) -> Path:

@@ -1,18 +1,80 @@
-"""What the readers of genotypes share: names and notes of variants."""
+"""What the readers of genotypes share: variants one after the other, their names and notes."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.io.errors import DataError
 from neuralmirror.io.names import counted, few
-from neuralmirror.io.tables import Column, Decision, distinct_names
+from neuralmirror.io.tables import Column, Decision, Dropped, Table, distinct_names
 
 PLACE = ("chromosome", "position", "other_allele", "allele")
+
+
+class Variant(NamedTuple):
+    """One variant of a file that is read variant after variant."""
+
+    chromosome: str
+    position: int
+    name: str
+    reference: str
+    alternates: str  # with commas where there are several
+    copies: NDArray[np.int8]  # (n,) of the alternate allele
+
+
+@dataclass(frozen=True)
+class VariantSource:
+    """A file that is read variant after variant, once."""
+
+    samples: tuple[str, ...]
+    variants: Iterator[Variant]
+    traits: Mapping[str, Column] = field(default_factory=dict)
+    decisions: Callable[[], tuple[Decision, ...]] = tuple  # to be asked for after the last variant
+
+
+def is_biallelic(alternates: str) -> bool:
+    """Whether there is one alternate allele."""
+    return "," not in alternates and alternates not in (".", "")
+
+
+def label(variant: Variant) -> str:
+    """A variant's own name, or its place."""
+    return variant.name if variant.name != "." else f"{variant.chromosome}:{variant.position}"
+
+
+def variants_table(source: VariantSource, form: str, path: Path) -> Table:
+    """All variants with one alternate allele, as a table."""
+    kept: list[Variant] = []
+    skipped: list[str] = []
+    for variant in source.variants:
+        if is_biallelic(variant.alternates):
+            kept.append(variant)
+        else:
+            skipped.append(label(variant))
+    if not kept:
+        raise DataError(f"{path} holds no variant with one alternate allele; there is nothing to select from")
+    columns = (np.array(column, dtype=object) for column in zip(*(v[:5] for v in kept), strict=True))
+    chromosomes, positions, ids, references, alternates = columns
+    notes = variant_notes(chromosomes, positions, alternates, references, path)
+    names, told = variant_names(ids, notes)
+    return Table(
+        np.stack([variant.copies for variant in kept], axis=1),
+        names,
+        source.samples,
+        traits=dict(source.traits),
+        notes=notes,
+        form=form,
+        genotypes=True,
+        dropped=(Dropped("not biallelic", tuple(skipped)),) if skipped else (),
+        decisions=(*told, *source.decisions()),
+    )
 
 
 def variant_notes(
