@@ -81,7 +81,7 @@ def gather(
 def _is_known(trait: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each person has a trait."""
     if trait.dtype.kind in "biuf":
-        return np.isfinite(trait.astype(float))
+        return np.asarray(np.isfinite(trait.astype(float)))
     return np.array([value is not None and value == value and value != "" for value in trait], dtype=bool)
 
 

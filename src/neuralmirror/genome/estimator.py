@@ -50,8 +50,8 @@ class Chromosome:
 class GenomeMirror(BaseEstimator):
     """Select groups of markers at several resolutions, each with its false discovery rate below `fdr`.
 
-    As MultiResolutionMirror does, but genotypes are read in blocks and stay packed, copies are made when they are needed
-    and not kept, and the groups that the learner sees are screened by their best direction, original or copy.
+    As MultiResolutionMirror does, but genotypes are read in blocks and stay packed, copies are made when they are
+    needed and not kept, and the groups that the learner sees are screened by their best direction, original or copy.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ class GenomeMirror(BaseEstimator):
         settings = {k: v for k, v in self.get_params().items() if k not in ("fdr", "offset", "n_jobs", "progress")}
         settings.pop("checkpoint")
         sums = genotypes.allele_counts(cohort.rows)
-        arrays = [*sums, cohort.rows, cohort.labels.values, cohort.covariates, *map(np.asarray, (offsets or {}).values())]
+        given = map(np.asarray, (offsets or {}).values())
+        arrays = [*sums, cohort.rows, cohort.labels.values, cohort.covariates, *given]
         return Path(self.checkpoint) / fingerprint(arrays, (settings, seed))
 
     def _chromosomes(
@@ -171,7 +172,7 @@ class GenomeMirror(BaseEstimator):
         }
         bounds = {name: (int(a), int(b)) for name, (a, b) in bounds.items() if b > a}
         plain = cohort.panel(genotypes)
-        stretches = {name: cut_chromosome(plain, *ends, groups.may_cut) for name, ends in bounds.items()}
+        stretches = {name: cut_chromosome(plain, ends[0], ends[1], groups.may_cut) for name, ends in bounds.items()}
         known = check_offsets(offsets, list(bounds), cohort.rows) if offsets is not None else {}
         if self.polygenic and offsets is None:
             known = self._offsets(plain, cohort.response(plain), stretches, seed, folder)
@@ -192,9 +193,7 @@ class GenomeMirror(BaseEstimator):
         found = self._pieces("Predicting from the rest of the genome", polygenic.Predictions.of, pieces, folder)
         return polygenic.offsets_of_others({n: f.values for n, f in zip(names, found, strict=True)}, response, folds)
 
-    def _scan(
-        self, chromosomes: list[Chromosome], groups: Partitions, seeds: list[int], folder: Path | None
-    ) -> Scan:
+    def _scan(self, chromosomes: list[Chromosome], groups: Partitions, seeds: list[int], folder: Path | None) -> Scan:
         """The first pass."""
         device = resolve_device(self.device)
         pieces = [
@@ -294,7 +293,7 @@ class GenomeMirror(BaseEstimator):
         return np.asarray(self.group_q_values_ <= checks.check_fdr(fdr))
 
     def discoveries(self, fdr: float | None = None) -> Any:
-        """The discovered groups of every resolution as a table, strongest first: a pandas frame where there is pandas."""
+        """The discovered groups of every resolution, strongest first: a pandas frame where there is pandas."""
         return as_frame(self.discovered(fdr))
 
     def discovered(self, fdr: float | None = None) -> list[Row]:
