@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,8 +20,10 @@ from neuralmirror._internal.cache import fingerprint, load, store
 from neuralmirror._internal.device import resolve_device, resolve_jobs
 from neuralmirror._internal.pieces import run_pieces
 from neuralmirror._internal.progress import progress
+from neuralmirror._internal.standardised import standardised
 from neuralmirror.genome import polygenic
 from neuralmirror.genome.cohort import Cohort, check_offsets, gather
+from neuralmirror.genome.components import principal_components
 from neuralmirror.genome.learning import Learnt, learn
 from neuralmirror.genome.partitions import Partitions
 from neuralmirror.genome.scan import Scan, best_groups, scan
@@ -62,6 +66,8 @@ class GenomeMirror(BaseEstimator):
         As in NeuralGaussianMirror.
     screen : int
         Markers that go on to the learner: the groups with the highest scores.
+    components : int
+        Principal components of the genotypes that are adjusted for, beside the covariates; none by default.
     polygenic : bool
         Adjust the trait, for each chromosome, for what all others predict of it. `fit` also takes such predictions.
     min_frequency, max_missing : float
@@ -77,6 +83,7 @@ class GenomeMirror(BaseEstimator):
     screened_ : (resolutions, markers), whether the learner saw the marker in at least one draw
     n_people_, rare_, missing_ : people in use; markers left out as too rare, and for missing genotypes
     polygenic_share_ : the share of the trait that the rest of the genome predicts, by chromosome
+    seconds_ : of the parts of the fit
     """
 
     def __init__(
@@ -87,6 +94,7 @@ class GenomeMirror(BaseEstimator):
         n_mirrors: int = 4,
         n_repeats: int = 1,
         screen: int = 5000,
+        components: int = 0,
         polygenic: bool = True,
         min_frequency: float = 0.01,
         max_missing: float = 0.2,
@@ -102,6 +110,7 @@ class GenomeMirror(BaseEstimator):
         self.n_mirrors = n_mirrors
         self.n_repeats = n_repeats
         self.screen = screen
+        self.components = components
         self.polygenic = polygenic
         self.min_frequency = min_frequency
         self.max_missing = max_missing
@@ -123,8 +132,9 @@ class GenomeMirror(BaseEstimator):
         `offsets` are predictions of the trait by all chromosomes but one, by the name of that one; regenie's, say.
         """
         self._check()
+        self.seconds_: dict[str, float] = {}
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        cohort = gather(genotypes, y, covariates, self.min_frequency, self.max_missing)
+        cohort = self._cohort(genotypes, y, covariates, seed)
         groups = Partitions.of(self.resolutions, genotypes, cohort.markers)
         folder = self._folder(genotypes, cohort, offsets, seed)
         chromosomes = self._chromosomes(genotypes, cohort, groups, offsets, seed, folder)
@@ -142,6 +152,18 @@ class GenomeMirror(BaseEstimator):
         for name in ("min_frequency", "max_missing"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}")
+        checks.check_count("components", self.components, 0)
+
+    def _cohort(self, genotypes: PackedGenotypes, y: Any, covariates: ArrayLike | None, seed: int) -> Cohort:
+        """The people and markers in use, with components among the covariates where those are asked for."""
+        start = time.perf_counter()
+        genotypes.parts_by_chromosome()  # markers that are not in order are told before anything takes long
+        cohort = gather(genotypes, y, covariates, self.min_frequency, self.max_missing)
+        if self.components:
+            found = principal_components(cohort.panel(genotypes), self.components, seed)
+            cohort = replace(cohort, covariates=np.hstack([cohort.covariates, standardised(found)]))
+        self.seconds_["counting alleles"] = time.perf_counter() - start
+        return cohort
 
     def _folder(
         self, genotypes: PackedGenotypes, cohort: Cohort, offsets: Mapping[str, ArrayLike] | None, seed: int
@@ -242,7 +264,7 @@ class GenomeMirror(BaseEstimator):
     ) -> list[Any]:
         """What the work makes of all pieces; those on disk are taken from there."""
         kind = {scan: Scan, learn: Learnt}.get(work, polygenic.Predictions)
-        names = [f"{kind.__name__.lower()}-{number}" for number in range(len(pieces))]
+        start, names = time.perf_counter(), [f"{kind.__name__.lower()}-{number}" for number in range(len(pieces))]
         found = {name: piece for name in names if (piece := load(folder, name, kind)) is not None}
         waiting = [number for number, name in enumerate(names) if name not in found]
         with progress(title, len(pieces), self.progress) as tick:
@@ -254,6 +276,7 @@ class GenomeMirror(BaseEstimator):
                 store(folder, name, piece)
                 found[name] = piece
                 tick(1)
+        self.seconds_[title.lower()] = time.perf_counter() - start
         return [found[name] for name in names]
 
     def _store(
