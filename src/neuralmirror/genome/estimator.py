@@ -80,6 +80,7 @@ class GenomeMirror(BaseEstimator):
     group_supports_, group_statistics_, group_q_values_ : (resolutions, markers), those of each marker's group
     leads_ : (resolutions, markers), how strongly the fit follows each marker
     explained_by_others_ : (resolutions, markers), the share of its group's variance that others predict
+    used_ : (markers,), whether the marker took part
     screened_ : (resolutions, markers), whether the learner saw the marker in at least one draw
     n_people_, rare_, missing_ : people in use; markers left out as too rare, and for missing genotypes
     polygenic_share_ : the share of the trait that the rest of the genome predicts, by chromosome
@@ -301,6 +302,7 @@ class GenomeMirror(BaseEstimator):
         self.explained_by_others_, self.screened_ = np.zeros((rows, p)), np.zeros((rows, p), dtype=bool)
         self.explained_by_others_[:, used] = found.explained
         self.screened_[:, used] = kept.any(axis=1)
+        self.used_ = np.isin(np.arange(p), used)
         self.n_people_, self.rare_, self.missing_ = cohort.n, cohort.rare, cohort.missing
         self._genotypes = genotypes
         counting = {"offset": self.offset, "n_mirrors": self.n_mirrors}

@@ -86,7 +86,9 @@ def read_partitions(path: Path, cleaned: Cleaned, n_covariates: int = 0) -> dict
     return {name: labels + ["covariate"] * n_covariates for name, labels in found.items()}
 
 
-def labels_of(path: Path, names: Sequence[str], chromosomes: Sequence[str]) -> dict[str, list[str]]:
+def labels_of(
+    path: Path, names: Sequence[str], chromosomes: Sequence[str], remedy: str = "add it, or --drop them"
+) -> dict[str, list[str]]:
     """A table with a feature's name first and a column of group labels for each resolution; names head the columns.
 
     Commas, tabs or spaces separate the cells, as in the partitions of KnockoffGWAS. A file for one chromosome after the
@@ -103,7 +105,7 @@ def labels_of(path: Path, names: Sequence[str], chromosomes: Sequence[str]) -> d
     known = {row[0]: row[1:] for row in rows}
     absent = [name for name in names if name not in known]
     if absent:
-        raise DataError(f"{path} has no row for {absent[0]!r} ({len(absent)} such features); add it, or --drop them")
+        raise DataError(f"{path} has no row for {absent[0]!r} ({len(absent)} such features); {remedy}")
     return {
         name: [f"{c}:{known[feature][j]}" for feature, c in zip(names, chromosomes, strict=True)]
         for j, name in enumerate(header[1:])
