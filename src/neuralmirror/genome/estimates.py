@@ -20,7 +20,7 @@ from neuralmirror.genome.scan import Scan, Window, best_groups, scan
 from neuralmirror.genome.windows import MARGIN, MOVE, STRETCH, Columns, Panel, Stretch, cut_chromosome
 from neuralmirror.io.packed import PackedGenotypes
 
-LIBRARIES = 420 * 2**20  # bytes that Python and the libraries take
+LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
 WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
 MOCK = 3  # stretches that are worked on
@@ -164,19 +164,13 @@ def _ridges(mock: Mock, counts: Mapping[str, int], jobs: int) -> float:
 
 def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept: Mapping[str, int], jobs: int) -> float:
     """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out by a parabola."""
-    total, device = 0.0, resolve_device(mirror.device)
-    start = mock.stretches[0].first
+    total, start = 0.0, mock.stretches[0].first
     for row, groups in enumerate(mock.scan.groups):
         tried = [max(4, min(max(kept.values()), groups.shape[0]) // part) for part in (8, 4, 2)]
         times = []
         for size in [tried[0], *tried]:  # the first compiles
             seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
-            spent, _ = _timed(
-                lambda groups=groups, seen=seen: learn(
-                    mock.panel, mock.response, mock.cohort.labels, mock.stretches, groups, mock.scan.blocks, seen,
-                    mirror.n_mirrors, 0, device,
-                )
-            )  # fmt: skip
+            spent = _seconds_to_learn(mirror, mock, groups, seen)
             touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
             times.append((int(seen.sum()), max(0.0, spent - touched * mock.per_read)))
         law = _parabola(times[1:])
@@ -186,6 +180,13 @@ def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept:
             total += law(size) + touched * mock.per_read
     pieces = len(kept) * len(mock.scan.groups) * mirror.n_repeats
     return float(total * mirror.n_repeats / _workers(jobs, pieces))
+
+
+def _seconds_to_learn(mirror: GenomeMirror, mock: Mock, groups: NDArray[np.int64], seen: NDArray[np.bool_]) -> float:
+    """One fit to the groups of some markers."""
+    data = mock.panel, mock.response, mock.cohort.labels, mock.stretches
+    how = mirror.n_mirrors, 0, resolve_device(mirror.device)
+    return _timed(lambda: learn(*data, groups, mock.scan.blocks, seen, *how))[0]
 
 
 def _parabola(times: list[tuple[int, float]]) -> Callable[[int], float]:
