@@ -154,6 +154,7 @@ class GenomeMirror(BaseEstimator):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}")
         checks.check_count("components", self.components, 0)
+        resolve_device(self.device)
 
     def _cohort(self, genotypes: PackedGenotypes, y: Any, covariates: ArrayLike | None, seed: int) -> Cohort:
         """The people and markers in use, with components among the covariates where those are asked for."""
