@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from neuralmirror.genome.windows import Panel
 from neuralmirror.io.genotype_files import open_genotypes
 from neuralmirror.simulation.genomes import simulate_genotypes, simulate_trait
 
@@ -31,3 +32,39 @@ def write_loco(path, samples, chromosomes, values):
     path.with_suffix(".loco").write_text("\n".join(lines) + "\n")
     path.write_text(f"height {path.with_suffix('.loco').name}\n")
     return path
+
+
+class Counts:
+    """Allele counts in memory, read as packed ones are."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def counts(self, first, last):
+        return self.values[first:last]
+
+
+def linked_counts(n, p, seed=0, width=6, missing=0.0):
+    """Counts (p, n) of markers of which `width` neighbours follow one hidden value."""
+    rng = np.random.default_rng(seed)
+    hidden = np.repeat(rng.standard_normal((2, -(-p // width), n)), width, axis=1)[:, :p]
+    counts = (hidden + 0.7 * rng.standard_normal((2, p, n)) > 0.3).sum(axis=0).astype(np.int8)
+    counts[rng.random((p, n)) < missing] = -1
+    return counts
+
+
+def panel_of(counts, covariates=0, seed=0):
+    """A panel of all markers and people, adjusted for a constant and some covariates."""
+    p, n = counts.shape
+    rng = np.random.default_rng(seed)
+    known = np.linalg.qr(np.hstack([np.ones((n, 1)), rng.standard_normal((n, covariates))]))[0]
+    return Panel(Counts(counts), np.arange(p), np.arange(n), np.ascontiguousarray(known.T, dtype=np.float32))
+
+
+def response_of(panel, weights, seed=0):
+    """A trait of some markers and noise, free of what is adjusted for, with mean square 1."""
+    rng = np.random.default_rng(seed)
+    x = panel.columns(0, len(panel.markers))
+    y = sum(weight * x[j] for j, weight in weights.items()) + rng.standard_normal(x.shape[1])
+    y = y - (panel.known @ y) @ panel.known
+    return (y / np.sqrt(np.square(y).mean())).astype(np.float32)

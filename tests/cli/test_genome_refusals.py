@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from genomes import small_genome, write, write_loco
 
+from genomes import small_genome, write, write_loco
 from neuralmirror.cli import main
 from neuralmirror.simulation.genomes import simulate_genotypes
 
