@@ -23,6 +23,7 @@ from neuralmirror.io.packed import PackedGenotypes
 LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
 WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
+LEARNT = 192  # markers, at most, that are learnt from
 MOCK = 3  # stretches that are worked on
 
 
@@ -166,7 +167,8 @@ def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept:
     """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out by a parabola."""
     total, start = 0.0, mock.stretches[0].first
     for row, groups in enumerate(mock.scan.groups):
-        tried = [max(4, min(max(kept.values()), groups.shape[0]) // part) for part in (8, 4, 2)]
+        most = min(max(kept.values()) // 2, groups.shape[0] // 2, LEARNT)
+        tried = [max(4, most // part) for part in (4, 2, 1)]
         times = []
         for size in [tried[0], *tried]:  # the first compiles
             seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
