@@ -35,7 +35,6 @@ def render_genome(folder: Path) -> str:
         .get_template("genome.html.j2")
         .render(
             run=run,
-            found=max((level["discoveries"] for level in run["resolutions"]["levels"]), default=0),
             rows=rows[:SHOWN],
             more=max(0, len(rows) - SHOWN),
             notes=notes(run),

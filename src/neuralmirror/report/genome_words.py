@@ -70,7 +70,8 @@ def conditions(run: Run) -> list[str]:
         "its markers. A cause that was not genotyped can make a group true, and a true group need not hold the cause.",
         "The people must be independent of each other: no relatives, and no ancestry that goes with the trait unless "
         "it is adjusted for.",
-        "The law of a group is estimated from markers near it; what lies further away is left to the adjustment.",
+        "The law of a group is estimated from markers near it, which are chosen on the same people; what lies further "
+        "away is left to the adjustment.",
         f"The learner saw the groups with the highest scores, up to {settings['screen']} markers a resolution. A "
         "group's score is the largest of its own and of its copies', so the choice favours neither. Groups not seen "
         "have W = 0, which says nothing about them.",
