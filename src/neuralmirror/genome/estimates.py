@@ -24,6 +24,7 @@ LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
 WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
 LEARNT = 192  # markers, at most, that are learnt from
+WARM = 8  # markers by which code is compiled or loaded
 MOCK = 3  # stretches that are worked on
 
 
@@ -121,7 +122,8 @@ def _mock(
     def scanned(some: list[Stretch]) -> Scan:
         return scan(panel, response, some, partitions.cuts, partitions.labels, mirror.n_mirrors, seeds, device)
 
-    scanned(stretches[:1])
+    end = min(first + WARM, last)
+    scanned([Stretch(first, end, first, end)])
     spent, found = _timed(lambda: scanned(stretches))
     folds = polygenic.fold_of_people(len(response), 0)
     ridge, _ = _timed(lambda: polygenic.Predictions.of(panel, response, stretches, folds, len(panel.markers)))
@@ -170,12 +172,12 @@ def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept:
         most = min(max(kept.values()) // 2, groups.shape[0] // 2, LEARNT)
         tried = [max(4, most // part) for part in (4, 2, 1)]
         times = []
-        for size in [tried[0], *tried]:  # the first compiles
+        for size in [WARM] * (row == 0) + tried:  # the first compiles
             seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
             spent = _seconds_to_learn(mirror, mock, groups, seen)
             touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
             times.append((int(seen.sum()), max(0.0, spent - touched * mock.per_read)))
-        law = _parabola(times[1:])
+        law = _parabola(times[-len(tried) :])
         for name, size in kept.items():
             per_group = len(groups) / len(np.unique(groups))
             touched = counts[name] * (1 - np.exp(-size / per_group / counts[name]))
