@@ -5,7 +5,7 @@ import pytest
 
 from genomes import small_genome
 from neuralmirror import GenomeMirror
-from neuralmirror.genome.estimates import LIBRARIES, _parabola, estimate
+from neuralmirror.genome.estimates import LIBRARIES, _drawn_out, estimate
 
 PARTS = {
     "counting alleles",
@@ -68,9 +68,10 @@ def test_mistakes_are_those_of_the_fit(data):
             estimate(mirror(**settings), genotypes, trait)
 
 
-def test_a_parabola_through_measured_times_never_falls():
-    law = _parabola([(10, 1.0), (20, 2.0), (40, 4.0)])
-    assert law(80) == pytest.approx(8.0)
-    law = _parabola([(10, 1.0), (20, 4.0), (40, 16.0)])
-    assert law(80) == pytest.approx(64.0)
-    assert _parabola([(5, 3.0), (5, 3.0), (5, 3.0)])(50) >= 3.0 - 1e-9
+def test_times_are_drawn_out_from_two_measurements():
+    line = _drawn_out((10, 2.0), (20, 3.0))
+    assert (line(10), line(15), line(20), line(5)) == pytest.approx((2.0, 2.5, 3.0, 1.5))
+    assert line(40) == pytest.approx(6.0)  # at least in proportion
+    square = _drawn_out((10, 1.0), (20, 4.0))
+    assert square(80) == pytest.approx(4.0 * 4**1.5)  # at most with the power 1.5
+    assert _drawn_out((5, 3.0), (5, 3.0))(5) == pytest.approx(3.0)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuralmirror import MultiResolutionMirror
-from neuralmirror.mirror.resolutions import COLUMNS
+from neuralmirror.mirror.discoveries import COLUMNS
 
 P, WIDTH, N = 60, 5, 300
 

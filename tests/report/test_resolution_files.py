@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neuralmirror.cli import main
-from neuralmirror.mirror.resolutions import COLUMNS
+from neuralmirror.mirror.discoveries import COLUMNS
 
 P, WIDTH, N = 40, 4, 250
 

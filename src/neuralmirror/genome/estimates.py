@@ -23,7 +23,8 @@ from neuralmirror.io.packed import PackedGenotypes
 LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
 WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
-LEARNT = 192  # markers, at most, that are learnt from
+LEARNT = 384  # markers, at most, that are learnt from
+POWERS = (1.0, 1.5)  # of the number of markers, between which the time of learning grows
 WARM = 8  # markers by which code is compiled or loaded
 MOCK = 3  # stretches that are worked on
 
@@ -166,18 +167,13 @@ def _ridges(mock: Mock, counts: Mapping[str, int], jobs: int) -> float:
 
 
 def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept: Mapping[str, int], jobs: int) -> float:
-    """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out by a parabola."""
-    total, start = 0.0, mock.stretches[0].first
+    """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out."""
+    total = 0.0
     for row, groups in enumerate(mock.scan.groups):
-        most = min(max(kept.values()) // 2, groups.shape[0] // 2, LEARNT)
-        tried = [max(4, most // part) for part in (4, 2, 1)]
-        times = []
-        for size in [WARM] * (row == 0) + tried:  # the first compiles
-            seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
-            spent = _seconds_to_learn(mirror, mock, groups, seen)
-            touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
-            times.append((int(seen.sum()), max(0.0, spent - touched * mock.per_read)))
-        law = _parabola(times[-len(tried) :])
+        most = max(8, min(max(kept.values()) // 2, groups.shape[0] // 2, LEARNT))
+        if row == 0:  # to compile
+            _learnt(mirror, mock, row, most // 2)
+        law = _drawn_out(_learnt(mirror, mock, row, most // 2), _learnt(mirror, mock, row, most))
         for name, size in kept.items():
             per_group = len(groups) / len(np.unique(groups))
             touched = counts[name] * (1 - np.exp(-size / per_group / counts[name]))
@@ -186,22 +182,30 @@ def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept:
     return float(total * mirror.n_repeats / _workers(jobs, pieces))
 
 
-def _seconds_to_learn(mirror: GenomeMirror, mock: Mock, groups: NDArray[np.int64], seen: NDArray[np.bool_]) -> float:
-    """One fit to the groups of some markers."""
+def _learnt(mirror: GenomeMirror, mock: Mock, row: int, size: int) -> tuple[int, float]:
+    """How many markers the best groups of about `size` have, and the seconds of a fit to them without reading."""
+    groups, start = mock.scan.groups[row], mock.stretches[0].first
+    seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
+    if not seen.any():  # the best group is larger
+        seen = groups == start + int(np.argmax(mock.scan.scores[row, 0]))
     data = mock.panel, mock.response, mock.cohort.labels, mock.stretches
     how = mirror.n_mirrors, 0, resolve_device(mirror.device)
-    return _timed(lambda: learn(*data, groups, mock.scan.blocks, seen, *how))[0]
+    spent, _ = _timed(lambda: learn(*data, groups, mock.scan.blocks, seen, *how))
+    touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
+    return int(seen.sum()), max(1e-9, spent - touched * mock.per_read)
 
 
-def _parabola(times: list[tuple[int, float]]) -> Callable[[int], float]:
-    """Seconds by the number of markers: a constant, a line and a square, none of them negative."""
-    from scipy.optimize import nnls
+def _drawn_out(few: tuple[int, float], many: tuple[int, float]) -> Callable[[int], float]:
+    """Seconds by the number of markers, from two measurements: a line between them, and a power from there on."""
+    slope = max(0.0, (many[1] - few[1]) / max(many[0] - few[0], 1))
+    constant = max(0.0, many[1] - slope * many[0])
+    growth = np.log(max(many[1], 1e-9) / max(few[1], 1e-9)) / np.log(max(many[0] / few[0], 1.01))
+    power = float(np.clip(growth, *POWERS))
 
-    sizes, seconds = (np.array(one, dtype=float) for one in zip(*times, strict=True))
-    scale = max(float(sizes.max()), 1.0)
-    terms: NDArray[np.float64] = np.vander(sizes / scale, 3)
-    weights = nnls(terms, seconds)[0]
-    return lambda size: float(np.vander([size / scale], 3)[0] @ weights)
+    def law(size: int) -> float:
+        return constant + slope * size if size <= many[0] else many[1] * (size / many[0]) ** power
+
+    return law
 
 
 def _memory(
