@@ -73,5 +73,5 @@ def test_times_are_drawn_out_from_two_measurements():
     assert (line(10), line(15), line(20), line(5)) == pytest.approx((2.0, 2.5, 3.0, 1.5))
     assert line(40) == pytest.approx(6.0)  # at least in proportion
     square = _drawn_out((10, 1.0), (20, 4.0))
-    assert square(80) == pytest.approx(4.0 * 4**1.5)  # at most with the power 1.5
+    assert square(80) == pytest.approx(4.0 * 4**1.2)  # at most with the power 1.2
     assert _drawn_out((5, 3.0), (5, 3.0))(5) == pytest.approx(3.0)

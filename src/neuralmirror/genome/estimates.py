@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
 from neuralmirror.genome import polygenic
@@ -19,12 +19,13 @@ from neuralmirror.genome.partitions import Partitions
 from neuralmirror.genome.scan import Scan, Window, best_groups, scan
 from neuralmirror.genome.windows import MARGIN, MOVE, STRETCH, Columns, Panel, Stretch, cut_chromosome
 from neuralmirror.io.packed import PackedGenotypes
+from neuralmirror.learner.sparse import MOST_BYTES
 
 LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
 WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
 LEARNT = 384  # markers, at most, that are learnt from
-POWERS = (1.0, 1.5)  # of the number of markers, between which the time of learning grows
+POWERS = (1.0, 1.2)  # of the number of markers, between which the time of learning grows
 WARM = 8  # markers by which code is compiled or loaded
 MOCK = 3  # stretches that are worked on
 
@@ -74,14 +75,14 @@ def estimate(
         sizes = _sizes(genotypes, cohort)
         mock = _mock(mirror, genotypes, cohort, partitions, sizes)
         counts = {name: max(1, round(size / STRETCH)) for name, size in sizes.items()}
-        jobs = resolve_jobs(mirror.n_jobs)
+        jobs, work = resolve_jobs(mirror.n_jobs), len(cohort.markers) / STRETCH
         kept = _kept(mirror, sizes, cohort.n)
         own = mirror.polygenic and offsets is None and len(sizes) > 1
         seconds = {
             "counting alleles": 2 * mirror.seconds_["counting alleles"],
             "cutting": mock.per_cut * sum(count - 1 for count in counts.values()),
             "predicting from the rest of the genome": _ridges(mock, counts, jobs) if own else 0.0,
-            "copying and screening groups": mock.per_scan * sum(counts.values()) / _workers(jobs, sum(counts.values())),
+            "copying and screening groups": mock.per_scan * work / _workers(jobs, sum(counts.values())),
             "learning from groups": _learning(mirror, mock, counts, kept, jobs),
         }
     groups = [len(np.unique(one)) for one in mock.scan.groups]
@@ -170,7 +171,7 @@ def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept:
     """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out."""
     total = 0.0
     for row, groups in enumerate(mock.scan.groups):
-        most = max(8, min(max(kept.values()) // 2, groups.shape[0] // 2, LEARNT))
+        most = max(8, min(max(kept.values()), groups.shape[0], LEARNT))
         if row == 0:  # to compile
             _learnt(mirror, mock, row, most // 2)
         law = _drawn_out(_learnt(mirror, mock, row, most // 2), _learnt(mirror, mock, row, most))
@@ -215,7 +216,7 @@ def _memory(
     n, p, rows = cohort.n, len(cohort.markers), len(partitions.names)
     window = (STRETCH + 2 * MARGIN) * n * 4 * WINDOW
     columns = max(kept.values()) * (mirror.n_mirrors + 1)
-    learner = columns * n * 4 * LEARNER + columns**2 * 4 * (columns**2 * 4 <= 2**29)
+    learner = columns * n * 4 * LEARNER + columns**2 * 4 * (columns**2 * 4 <= MOST_BYTES)
     predictions = ridges * len(polygenic.HERITABILITIES) * n * (4 + 3 * 8)
     results = p * rows * (40 + 12 * mirror.n_repeats)
     return int(LIBRARIES + max(jobs * max(window, learner), predictions) + results)
