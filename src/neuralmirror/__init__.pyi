@@ -5,6 +5,8 @@ from .comparators.gaussian_mirror import GaussianMirror
 from .comparators.knockoffs.selectors import FixedXKnockoffs, ModelXKnockoffs
 from .comparators.p_values import BHSelector, BYSelector
 from .comparison import compare
+from .genome.estimator import GenomeMirror
+from .io.genotype_files import open_genotypes
 from .mirror.estimator import NeuralGaussianMirror
 from .mirror.resolutions import MultiResolutionMirror
 
@@ -16,6 +18,7 @@ __all__ = [
     "DeepPINK",
     "FixedXKnockoffs",
     "GaussianMirror",
+    "GenomeMirror",
     "ModelXKnockoffs",
     "MultiResolutionMirror",
     "NeuralGaussianMirror",
@@ -23,4 +26,5 @@ __all__ = [
     "__version__",
     "calibrate",
     "compare",
+    "open_genotypes",
 ]

@@ -23,6 +23,10 @@ COMMANDS = {  # name: (where its function lives, what it does)
         "neuralmirror.cli.select:select",
         "Select the features a target depends on; write a table and a report.",
     ),
+    "genome": (
+        "neuralmirror.cli.genome:genome",
+        "Select groups of markers of whole genomes at several resolutions; write a table and a report.",
+    ),
     "inspect": ("neuralmirror.cli.inspect:inspect", "Show what select would do with a file; nothing is written."),
     "report": ("neuralmirror.cli.report:report", "Render the report of a result again."),
     "compare": ("neuralmirror.cli.compare:compare", "Select with several methods: who selected what."),

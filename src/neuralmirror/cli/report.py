@@ -14,18 +14,19 @@ def report(folder: Path, /) -> None:
     Parameters
     ----------
     folder
-        The folder that `neuralmirror select` wrote.
+        The folder that `neuralmirror select` or `neuralmirror genome` wrote.
     """
     from jinja2 import UndefinedError
 
+    from neuralmirror.report.genome_page import is_genome, render_genome
     from neuralmirror.report.rendering import render
 
-    page = folder / "report.html"
+    page, command = folder / "report.html", "genome" if is_genome(folder) else "select"
     try:
-        text = render(folder)
+        text = render_genome(folder) if command == "genome" else render(folder)
     except (KeyError, TypeError, AttributeError, IndexError, UndefinedError) as reason:
         lost = " ".join(str(reason).split())
-        raise ValueError(f"{folder} holds a damaged result ({lost}); run `neuralmirror select` again") from None
+        raise ValueError(f"{folder} holds a damaged result ({lost}); run `neuralmirror {command}` again") from None
     unfinished = page.with_suffix(".tmp")
     try:
         unfinished.write_text(text, encoding="utf-8")

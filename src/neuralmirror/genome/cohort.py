@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 FEWEST = 100  # people
+NOTHING = 1e-8  # of the trait's variance that is left to explain
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,12 @@ class Cohort:
         known = panel.known.astype(np.float64)
         values = self.labels.values[:, 0].astype(np.float64)
         left = values - (known @ values) @ known
-        return np.asarray(left / np.sqrt(np.square(left).mean()), dtype=np.float32)
+        size = np.square(left).mean()
+        if size < NOTHING * values.var():
+            raise ValueError(
+                "what is adjusted for explains all of y; take y's own copy out of the covariates or offsets"
+            )
+        return np.asarray(left / np.sqrt(size), dtype=np.float32)
 
 
 def gather(
@@ -81,7 +87,7 @@ def gather(
 def _is_known(trait: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each person has a trait."""
     if trait.dtype.kind in "biuf":
-        return np.isfinite(trait.astype(float))
+        return np.asarray(np.isfinite(trait.astype(float)))
     return np.array([value is not None and value == value and value != "" for value in trait], dtype=bool)
 
 
@@ -90,6 +96,8 @@ def _labels(trait: NDArray[Any]) -> Response:
     if guess_task(trait, "auto") == "classification":
         check_classes(trait)
         names, classes = np.unique(trait, return_inverse=True)
+        if len(names) < 2:
+            raise ValueError(f"y is constant ({names[0]}); a trait that varies is needed")
         if len(names) > 2:
             raise ValueError(f"a trait is a number or has two classes, got {len(names)} classes; analyse two at a time")
         return Response(classes[:, None].astype(float), 2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,8 +20,10 @@ from neuralmirror._internal.cache import fingerprint, load, store
 from neuralmirror._internal.device import resolve_device, resolve_jobs
 from neuralmirror._internal.pieces import run_pieces
 from neuralmirror._internal.progress import progress
+from neuralmirror._internal.standardised import standardised
 from neuralmirror.genome import polygenic
 from neuralmirror.genome.cohort import Cohort, check_offsets, gather
+from neuralmirror.genome.components import principal_components
 from neuralmirror.genome.learning import Learnt, learn
 from neuralmirror.genome.partitions import Partitions
 from neuralmirror.genome.scan import Scan, best_groups, scan
@@ -50,8 +54,8 @@ class Chromosome:
 class GenomeMirror(BaseEstimator):
     """Select groups of markers at several resolutions, each with its false discovery rate below `fdr`.
 
-    As MultiResolutionMirror does, but genotypes are read in blocks and stay packed, copies are made when they are needed
-    and not kept, and the groups that the learner sees are screened by their best direction, original or copy.
+    As MultiResolutionMirror does, but genotypes are read in blocks and stay packed, copies are made when they are
+    needed and not kept, and the groups that the learner sees are screened by their best direction, original or copy.
 
     Parameters
     ----------
@@ -62,6 +66,8 @@ class GenomeMirror(BaseEstimator):
         As in NeuralGaussianMirror.
     screen : int
         Markers that go on to the learner: the groups with the highest scores.
+    components : int
+        Principal components of the genotypes that are adjusted for, beside the covariates; none by default.
     polygenic : bool
         Adjust the trait, for each chromosome, for what all others predict of it. `fit` also takes such predictions.
     min_frequency, max_missing : float
@@ -74,9 +80,11 @@ class GenomeMirror(BaseEstimator):
     group_supports_, group_statistics_, group_q_values_ : (resolutions, markers), those of each marker's group
     leads_ : (resolutions, markers), how strongly the fit follows each marker
     explained_by_others_ : (resolutions, markers), the share of its group's variance that others predict
+    used_ : (markers,), whether the marker took part
     screened_ : (resolutions, markers), whether the learner saw the marker in at least one draw
     n_people_, rare_, missing_ : people in use; markers left out as too rare, and for missing genotypes
     polygenic_share_ : the share of the trait that the rest of the genome predicts, by chromosome
+    seconds_ : of the parts of the fit
     """
 
     def __init__(
@@ -87,6 +95,7 @@ class GenomeMirror(BaseEstimator):
         n_mirrors: int = 4,
         n_repeats: int = 1,
         screen: int = 5000,
+        components: int = 0,
         polygenic: bool = True,
         min_frequency: float = 0.01,
         max_missing: float = 0.2,
@@ -102,6 +111,7 @@ class GenomeMirror(BaseEstimator):
         self.n_mirrors = n_mirrors
         self.n_repeats = n_repeats
         self.screen = screen
+        self.components = components
         self.polygenic = polygenic
         self.min_frequency = min_frequency
         self.max_missing = max_missing
@@ -123,8 +133,9 @@ class GenomeMirror(BaseEstimator):
         `offsets` are predictions of the trait by all chromosomes but one, by the name of that one; regenie's, say.
         """
         self._check()
+        self.seconds_: dict[str, float] = {}
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        cohort = gather(genotypes, y, covariates, self.min_frequency, self.max_missing)
+        cohort = self._cohort(genotypes, y, covariates, seed)
         groups = Partitions.of(self.resolutions, genotypes, cohort.markers)
         folder = self._folder(genotypes, cohort, offsets, seed)
         chromosomes = self._chromosomes(genotypes, cohort, groups, offsets, seed, folder)
@@ -142,6 +153,19 @@ class GenomeMirror(BaseEstimator):
         for name in ("min_frequency", "max_missing"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}")
+        checks.check_count("components", self.components, 0)
+        resolve_device(self.device)
+
+    def _cohort(self, genotypes: PackedGenotypes, y: Any, covariates: ArrayLike | None, seed: int) -> Cohort:
+        """The people and markers in use, with components among the covariates where those are asked for."""
+        start = time.perf_counter()
+        genotypes.parts_by_chromosome()  # markers that are not in order are told before anything takes long
+        cohort = gather(genotypes, y, covariates, self.min_frequency, self.max_missing)
+        if self.components:
+            found = principal_components(cohort.panel(genotypes), self.components, seed)
+            cohort = replace(cohort, covariates=np.hstack([cohort.covariates, standardised(found)]))
+        self.seconds_["counting alleles"] = time.perf_counter() - start
+        return cohort
 
     def _folder(
         self, genotypes: PackedGenotypes, cohort: Cohort, offsets: Mapping[str, ArrayLike] | None, seed: int
@@ -152,7 +176,8 @@ class GenomeMirror(BaseEstimator):
         settings = {k: v for k, v in self.get_params().items() if k not in ("fdr", "offset", "n_jobs", "progress")}
         settings.pop("checkpoint")
         sums = genotypes.allele_counts(cohort.rows)
-        arrays = [*sums, cohort.rows, cohort.labels.values, cohort.covariates, *map(np.asarray, (offsets or {}).values())]
+        given = map(np.asarray, (offsets or {}).values())
+        arrays = [*sums, cohort.rows, cohort.labels.values, cohort.covariates, *given]
         return Path(self.checkpoint) / fingerprint(arrays, (settings, seed))
 
     def _chromosomes(
@@ -171,7 +196,7 @@ class GenomeMirror(BaseEstimator):
         }
         bounds = {name: (int(a), int(b)) for name, (a, b) in bounds.items() if b > a}
         plain = cohort.panel(genotypes)
-        stretches = {name: cut_chromosome(plain, *ends, groups.may_cut) for name, ends in bounds.items()}
+        stretches = {name: cut_chromosome(plain, ends[0], ends[1], groups.may_cut) for name, ends in bounds.items()}
         known = check_offsets(offsets, list(bounds), cohort.rows) if offsets is not None else {}
         if self.polygenic and offsets is None:
             known = self._offsets(plain, cohort.response(plain), stretches, seed, folder)
@@ -192,9 +217,7 @@ class GenomeMirror(BaseEstimator):
         found = self._pieces("Predicting from the rest of the genome", polygenic.Predictions.of, pieces, folder)
         return polygenic.offsets_of_others({n: f.values for n, f in zip(names, found, strict=True)}, response, folds)
 
-    def _scan(
-        self, chromosomes: list[Chromosome], groups: Partitions, seeds: list[int], folder: Path | None
-    ) -> Scan:
+    def _scan(self, chromosomes: list[Chromosome], groups: Partitions, seeds: list[int], folder: Path | None) -> Scan:
         """The first pass."""
         device = resolve_device(self.device)
         pieces = [
@@ -243,7 +266,7 @@ class GenomeMirror(BaseEstimator):
     ) -> list[Any]:
         """What the work makes of all pieces; those on disk are taken from there."""
         kind = {scan: Scan, learn: Learnt}.get(work, polygenic.Predictions)
-        names = [f"{kind.__name__.lower()}-{number}" for number in range(len(pieces))]
+        start, names = time.perf_counter(), [f"{kind.__name__.lower()}-{number}" for number in range(len(pieces))]
         found = {name: piece for name in names if (piece := load(folder, name, kind)) is not None}
         waiting = [number for number, name in enumerate(names) if name not in found]
         with progress(title, len(pieces), self.progress) as tick:
@@ -255,6 +278,7 @@ class GenomeMirror(BaseEstimator):
                 store(folder, name, piece)
                 found[name] = piece
                 tick(1)
+        self.seconds_[title.lower()] = time.perf_counter() - start
         return [found[name] for name in names]
 
     def _store(
@@ -279,6 +303,7 @@ class GenomeMirror(BaseEstimator):
         self.explained_by_others_, self.screened_ = np.zeros((rows, p)), np.zeros((rows, p), dtype=bool)
         self.explained_by_others_[:, used] = found.explained
         self.screened_[:, used] = kept.any(axis=1)
+        self.used_ = np.isin(np.arange(p), used)
         self.n_people_, self.rare_, self.missing_ = cohort.n, cohort.rare, cohort.missing
         self._genotypes = genotypes
         counting = {"offset": self.offset, "n_mirrors": self.n_mirrors}
@@ -294,7 +319,7 @@ class GenomeMirror(BaseEstimator):
         return np.asarray(self.group_q_values_ <= checks.check_fdr(fdr))
 
     def discoveries(self, fdr: float | None = None) -> Any:
-        """The discovered groups of every resolution as a table, strongest first: a pandas frame where there is pandas."""
+        """The discovered groups of every resolution, strongest first: a pandas frame where there is pandas."""
         return as_frame(self.discovered(fdr))
 
     def discovered(self, fdr: float | None = None) -> list[Row]:

@@ -35,7 +35,14 @@ def load(source: Source) -> Dataset:
     gone = [name for dropped in table.dropped for name in dropped.names]
     for name in source.drop:
         find_name(name, [*table.names, *table.texts, *table.traits, *gone], "column to drop")
-    table = table.without(source.drop)
+    data = asked(table.without(source.drop), source)
+    if not data.table.shape[1]:
+        raise DataError(f"{source.data} has no feature besides the target {data.target!r}; name a file with features")
+    return data
+
+
+def asked(table: Table, source: Source) -> Dataset:
+    """The same for a table that was read already, which need not have features."""
     dropped: list[Dropped] = []  # samples
     if source.pheno is not None:
         table, pheno = joined(table, source.pheno, source, dropped)
@@ -47,8 +54,6 @@ def load(source: Source) -> Dataset:
     y = table.column(target)
     covariates |= _named_covariates(table, target, source)
     table = table.without({target, *source.covariates})
-    if not table.shape[1]:
-        raise DataError(f"{source.data} has no feature besides the target {target!r}; name a file with features")
     y, kept, missing = response(y, target, table.samples)
     covariates = {name: column[kept] for name, column in covariates.items()}
     return Dataset(table.rows(kept), target, y, covariates, (*dropped, *missing), list(table.decisions))

@@ -39,7 +39,7 @@ def single_effects(
 ) -> SingleEffects:
     """Sample one effect for each block; `block` (columns,) is that of each column, of whatever groups.
 
-    `possible` is the number of blocks before those at hand were picked out: their share of effects is to be judged by it.
+    `possible` is the number of blocks before those at hand were picked out: their share of effects is judged by it.
     """
     n, shape = inputs.directions.shape[2], (inputs.n_features, inputs.n_directions)
     blocks = [np.flatnonzero(block == number) for number in dict.fromkeys(block.tolist())]

@@ -55,7 +55,7 @@ class Resolved:
             high,
             None if low is None or high is None else high - low,
             len(members),
-            [self.name(j) for j in members],
+            [self.name(int(j)) for j in members],
         )
         return dict(zip(COLUMNS, values, strict=True))
 

@@ -32,7 +32,7 @@ def render(folder: Path) -> str:
     if run.get("escape_formulas"):
         rows = [{key: unescaped(text) for key, text in row.items()} for row in rows]
     mirror = NeuralGaussianMirror.load(folder / "model.safetensors")
-    page = _environment().get_template("report.html.j2")
+    page = environment().get_template("report.html.j2")
     return page.render(
         run=run,
         rows=rows,
@@ -48,8 +48,8 @@ def render(folder: Path) -> str:
         mirrors=mirror._n_mirrors,
         dropped=_dropped(folder / "dropped.csv"),
         resolutions=run.get("resolutions"),
-        style=_template("report.css"),
-        script=_template("report.js"),
+        style=template("report.css"),
+        script=template("report.js"),
     )
 
 
@@ -67,7 +67,8 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of all pages, with words and numbers as they are written there."""
     environment = Environment(
         loader=PackageLoader("neuralmirror.report"),
         autoescape=True,
@@ -82,7 +83,8 @@ def _environment() -> Environment:
     return environment
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """The text of a file beside the templates."""
     return (files("neuralmirror") / "report" / "templates" / name).read_text(encoding="utf-8")
 
 

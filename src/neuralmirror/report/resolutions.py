@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,15 @@ def _note(cleaned: Cleaned, key: str) -> list[Any] | None:
 
 
 def read_partitions(path: Path, cleaned: Cleaned, n_covariates: int = 0) -> dict[str, list[str]]:
+    """The groups of every feature at each resolution of a file; covariates lie behind the features and in no group."""
+    chromosomes = _note(cleaned, "chromosome") or [""] * len(cleaned.names)
+    found = labels_of(path, cleaned.names, chromosomes)
+    return {name: labels + ["covariate"] * n_covariates for name, labels in found.items()}
+
+
+def labels_of(
+    path: Path, names: Sequence[str], chromosomes: Sequence[str], remedy: str = "add it, or --drop them"
+) -> dict[str, list[str]]:
     """A table with a feature's name first and a column of group labels for each resolution; names head the columns.
 
     Commas, tabs or spaces separate the cells, as in the partitions of KnockoffGWAS. A file for one chromosome after the
@@ -94,13 +103,11 @@ def read_partitions(path: Path, cleaned: Cleaned, n_covariates: int = 0) -> dict
         if len(row) != len(header):
             raise DataError(f"{path}, line {number}: expected {len(header)} cells, found {len(row)}")
     known = {row[0]: row[1:] for row in rows}
-    absent = [name for name in cleaned.names if name not in known]
+    absent = [name for name in names if name not in known]
     if absent:
-        raise DataError(f"{path} has no row for {absent[0]!r} ({len(absent)} such features); add it, or --drop them")
-    chromosomes = _note(cleaned, "chromosome") or [""] * len(cleaned.names)
+        raise DataError(f"{path} has no row for {absent[0]!r} ({len(absent)} such features); {remedy}")
     return {
-        name: [f"{c}:{known[feature][j]}" for feature, c in zip(cleaned.names, chromosomes, strict=True)]
-        + ["covariate"] * n_covariates
+        name: [f"{c}:{known[feature][j]}" for feature, c in zip(names, chromosomes, strict=True)]
         for j, name in enumerate(header[1:])
     }
 
@@ -118,7 +125,7 @@ def write_groups(folder: Path, found: Mapping[str, Any], escape: bool = False) -
 def picture(
     resolutions: list[str],
     rows: list[dict[str, Any]],
-    names: tuple[str, ...],
+    names: Sequence[str],
     places: Floats,
     ticks: Ticks,
     whole: bool,

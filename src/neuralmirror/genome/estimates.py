@@ -1,0 +1,213 @@
+"""Memory and time of a fit, before it: a few stretches are worked on with the real people, and counted up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
+from neuralmirror.genome import polygenic
+from neuralmirror.genome.cohort import Cohort
+from neuralmirror.genome.estimator import ROOM, GenomeMirror
+from neuralmirror.genome.learning import learn
+from neuralmirror.genome.partitions import Partitions
+from neuralmirror.genome.scan import Scan, Window, best_groups, scan
+from neuralmirror.genome.windows import MARGIN, MOVE, STRETCH, Columns, Panel, Stretch, cut_chromosome
+from neuralmirror.io.packed import PackedGenotypes
+
+LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
+WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
+RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
+MOCK = 3  # stretches that are worked on
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit would work on, and what it would take."""
+
+    people: int
+    markers: int
+    rare: int
+    missing: int
+    groups: dict[str, int]  # about, by resolution
+    memory: int  # bytes
+    seconds: dict[str, float]  # by part
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Mock:
+    """Some neighbouring stretches of the largest chromosome, and how long its parts take on one core."""
+
+    panel: Panel
+    response: Columns
+    cohort: Cohort
+    stretches: list[Stretch]
+    scan: Scan
+    per_scan: float  # seconds a stretch
+    per_ridge: float
+    per_read: float
+    per_cut: float
+
+
+def estimate(
+    mirror: GenomeMirror,
+    genotypes: PackedGenotypes,
+    y: Any,
+    covariates: ArrayLike | None = None,
+    offsets: Mapping[str, ArrayLike] | None = None,
+) -> Estimate:
+    """What `mirror.fit` of the same arguments would take; errors that it would raise at its start are raised here."""
+    mirror._check()
+    mirror.seconds_ = {}
+    with thread_limit(1):
+        cohort = mirror._cohort(genotypes, y, covariates, 0)
+        partitions = Partitions.of(mirror.resolutions, genotypes, cohort.markers)
+        sizes = _sizes(genotypes, cohort)
+        mock = _mock(mirror, genotypes, cohort, partitions, sizes)
+        counts = {name: max(1, round(size / STRETCH)) for name, size in sizes.items()}
+        jobs = resolve_jobs(mirror.n_jobs)
+        kept = _kept(mirror, sizes, cohort.n)
+        own = mirror.polygenic and offsets is None and len(sizes) > 1
+        seconds = {
+            "counting alleles": 2 * mirror.seconds_["counting alleles"],
+            "cutting": mock.per_cut * sum(count - 1 for count in counts.values()),
+            "predicting from the rest of the genome": _ridges(mock, counts, jobs) if own else 0.0,
+            "copying and screening groups": mock.per_scan * sum(counts.values()) / _workers(jobs, sum(counts.values())),
+            "learning from groups": _learning(mirror, mock, counts, kept, jobs),
+        }
+    groups = [len(np.unique(one)) for one in mock.scan.groups]
+    share = len(cohort.markers) / mock.scan.groups.shape[1]
+    return Estimate(
+        cohort.n,
+        len(cohort.markers),
+        cohort.rare,
+        cohort.missing,
+        {name: round(count * share) for name, count in zip(partitions.names, groups, strict=True)},
+        _memory(mirror, cohort, partitions, kept, sum(counts.values()) if own else 0, jobs),
+        seconds,
+        jobs,
+    )
+
+
+def _sizes(genotypes: PackedGenotypes, cohort: Cohort) -> dict[str, int]:
+    """Markers in use of every chromosome."""
+    parts = genotypes.parts_by_chromosome()
+    found = {
+        name: int(np.diff(np.searchsorted(cohort.markers, (part.start, part.stop)))[0]) for name, part in parts.items()
+    }
+    return {name: size for name, size in found.items() if size}
+
+
+def _mock(
+    mirror: GenomeMirror, genotypes: PackedGenotypes, cohort: Cohort, partitions: Partitions, sizes: dict[str, int]
+) -> Mock:
+    """Cut a few stretches from the beginning of the largest chromosome and work on them, the first time to compile."""
+    panel = cohort.panel(genotypes)
+    response = cohort.response(panel)
+    name = max(sizes, key=lambda one: sizes[one])
+    first = int(np.searchsorted(cohort.markers, genotypes.parts_by_chromosome()[name].start))
+    last = first + min(sizes[name], MOCK * STRETCH)
+    stretches = cut_chromosome(panel, first, last, partitions.may_cut)
+    device = resolve_device(mirror.device)
+    seeds = list(range(mirror.n_repeats))
+
+    def scanned(some: list[Stretch]) -> Scan:
+        return scan(panel, response, some, partitions.cuts, partitions.labels, mirror.n_mirrors, seeds, device)
+
+    scanned(stretches[:1])
+    spent, found = _timed(lambda: scanned(stretches))
+    folds = polygenic.fold_of_people(len(response), 0)
+    ridge, _ = _timed(lambda: polygenic.Predictions.of(panel, response, stretches, folds, len(panel.markers)))
+    read, _ = _timed(lambda: [Window.read(panel, one, response, device) for one in stretches])
+    width = min(4 * MOVE, last - first)
+    cut, _ = _timed(lambda: [np.square(x @ x.T) for x in [panel.columns(first, first + width)]])
+    work = (last - first) / STRETCH
+    return Mock(panel, response, cohort, stretches, found, spent / work, ridge / work, read / work, cut)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds, and what the work returns."""
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found
+
+
+def _workers(jobs: int, pieces: int) -> int:
+    """How many work at once."""
+    return max(1, min(jobs, pieces))
+
+
+def _kept(mirror: GenomeMirror, sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """Markers of every chromosome that the learner is to see, about."""
+    share = min(1.0, mirror.screen / sum(sizes.values()))
+    most = max(2, ROOM // (4 * n * (mirror.n_mirrors + 1)))
+    return {name: min(most, max(1, round(size * share))) for name, size in sizes.items()}
+
+
+def _ridges(mock: Mock, counts: Mapping[str, int], jobs: int) -> float:
+    """Both ridge regressions; the second grows with the square of its rows, of which fewer are tried."""
+    first = mock.per_ridge * sum(counts.values()) / _workers(jobs, len(counts))
+    rows, n = sum(counts.values()) * len(polygenic.HERITABILITIES), len(mock.response)
+    tried = max(1, min(rows, RIDGE_ROWS) // len(counts))
+    rng = np.random.default_rng(0)
+    made = {name: rng.standard_normal((tried, n), dtype=np.float32) for name in counts}
+    folds = polygenic.fold_of_people(n, 0)
+    second, _ = _timed(lambda: polygenic.offsets_of_others(made, mock.response, folds))
+    return first + second * (rows / (tried * len(counts))) ** 2
+
+
+def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept: Mapping[str, int], jobs: int) -> float:
+    """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out by a parabola."""
+    total, start = 0.0, mock.stretches[0].first
+    for row, groups in enumerate(mock.scan.groups):
+        tried = [max(4, min(max(kept.values()), groups.shape[0]) // part) for part in (8, 4, 2)]
+        times = []
+        for size in [tried[0], *tried]:  # the first compiles
+            seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
+            spent = _seconds_to_learn(mirror, mock, groups, seen)
+            touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
+            times.append((int(seen.sum()), max(0.0, spent - touched * mock.per_read)))
+        law = _parabola(times[1:])
+        for name, size in kept.items():
+            per_group = len(groups) / len(np.unique(groups))
+            touched = counts[name] * (1 - np.exp(-size / per_group / counts[name]))
+            total += law(size) + touched * mock.per_read
+    pieces = len(kept) * len(mock.scan.groups) * mirror.n_repeats
+    return float(total * mirror.n_repeats / _workers(jobs, pieces))
+
+
+def _seconds_to_learn(mirror: GenomeMirror, mock: Mock, groups: NDArray[np.int64], seen: NDArray[np.bool_]) -> float:
+    """One fit to the groups of some markers."""
+    data = mock.panel, mock.response, mock.cohort.labels, mock.stretches
+    how = mirror.n_mirrors, 0, resolve_device(mirror.device)
+    return _timed(lambda: learn(*data, groups, mock.scan.blocks, seen, *how))[0]
+
+
+def _parabola(times: list[tuple[int, float]]) -> Callable[[int], float]:
+    """Seconds by the number of markers: a constant, a line and a square, none of them negative."""
+    from scipy.optimize import nnls
+
+    sizes, seconds = (np.array(one, dtype=float) for one in zip(*times, strict=True))
+    scale = max(float(sizes.max()), 1.0)
+    terms: NDArray[np.float64] = np.vander(sizes / scale, 3)
+    weights = nnls(terms, seconds)[0]
+    return lambda size: float(np.vander([size / scale], 3)[0] @ weights)
+
+
+def _memory(
+    mirror: GenomeMirror, cohort: Cohort, partitions: Partitions, kept: Mapping[str, int], ridges: int, jobs: int
+) -> int:
+    """Bytes: libraries, windows or learners of all jobs, predictions, and results of all markers."""
+    n, p, rows = cohort.n, len(cohort.markers), len(partitions.names)
+    window = (STRETCH + 2 * MARGIN) * n * 4 * WINDOW
+    columns = max(kept.values()) * (mirror.n_mirrors + 1)
+    learner = columns * n * 4 * LEARNER + columns**2 * 4 * (columns**2 * 4 <= 2**29)
+    predictions = ridges * len(polygenic.HERITABILITIES) * n * (4 + 3 * 8)
+    results = p * rows * (40 + 12 * mirror.n_repeats)
+    return int(LIBRARIES + max(jobs * max(window, learner), predictions) + results)
