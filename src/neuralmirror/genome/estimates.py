@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
 from neuralmirror.genome import polygenic
 from neuralmirror.genome.cohort import Cohort
-from neuralmirror.genome.estimator import ROOM, GenomeMirror
+from neuralmirror.genome.estimator import GenomeMirror, most_kept
 from neuralmirror.genome.learning import learn
 from neuralmirror.genome.partitions import Partitions
 from neuralmirror.genome.scan import Scan, Window, best_groups, scan
@@ -21,7 +21,7 @@ from neuralmirror.genome.windows import MARGIN, MOVE, STRETCH, Columns, Panel, S
 from neuralmirror.io.packed import PackedGenotypes
 
 LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
-WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
+WINDOW, LEARNER = 3.5, 2.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
 MOCK = 3  # stretches that are worked on
 
@@ -72,7 +72,7 @@ def estimate(
         mock = _mock(mirror, genotypes, cohort, partitions, sizes)
         counts = {name: max(1, round(size / STRETCH)) for name, size in sizes.items()}
         jobs = resolve_jobs(mirror.n_jobs)
-        kept = _kept(mirror, sizes, cohort.n)
+        kept = _kept(mirror, sizes, cohort.n, len(partitions.names))
         own = mirror.polygenic and offsets is None and len(sizes) > 1
         seconds = {
             "counting alleles": 2 * mirror.seconds_["counting alleles"],
@@ -143,10 +143,10 @@ def _workers(jobs: int, pieces: int) -> int:
     return max(1, min(jobs, pieces))
 
 
-def _kept(mirror: GenomeMirror, sizes: Mapping[str, int], n: int) -> dict[str, int]:
+def _kept(mirror: GenomeMirror, sizes: Mapping[str, int], n: int, rows: int) -> dict[str, int]:
     """Markers of every chromosome that the learner is to see, about."""
     share = min(1.0, mirror.screen / sum(sizes.values()))
-    most = max(2, ROOM // (4 * n * (mirror.n_mirrors + 1)))
+    most = most_kept(n, mirror.n_mirrors, rows, mirror.n_repeats)
     return {name: min(most, max(1, round(size * share))) for name, size in sizes.items()}
 
 
@@ -163,30 +163,27 @@ def _ridges(mock: Mock, counts: Mapping[str, int], jobs: int) -> float:
 
 
 def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept: Mapping[str, int], jobs: int) -> float:
-    """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out by a parabola."""
-    total, start = 0.0, mock.stretches[0].first
-    for row, groups in enumerate(mock.scan.groups):
-        tried = [max(4, min(max(kept.values()), groups.shape[0]) // part) for part in (8, 4, 2)]
-        times = []
-        for size in [tried[0], *tried]:  # the first compiles
-            seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
-            spent = _seconds_to_learn(mirror, mock, groups, seen)
-            touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
-            times.append((int(seen.sum()), max(0.0, spent - touched * mock.per_read)))
-        law = _parabola(times[1:])
-        for name, size in kept.items():
-            per_group = len(groups) / len(np.unique(groups))
-            touched = counts[name] * (1 - np.exp(-size / per_group / counts[name]))
-            total += law(size) + touched * mock.per_read
-    pieces = len(kept) * len(mock.scan.groups) * mirror.n_repeats
-    return float(total * mirror.n_repeats / _workers(jobs, pieces))
+    """Fits to every chromosome: timed for few markers, and drawn out by a parabola."""
+    start, scores, groups = mock.stretches[0].first, mock.scan.scores, mock.scan.groups
+    tried = [max(4, min(max(kept.values()), groups.shape[1]) // part) for part in (8, 4, 2)]
+    times = []
+    for size in [tried[0], *tried]:  # the first compiles
+        seen = np.array([[best_groups(s, g - start, size) for s in row] for row, g in zip(scores, groups, strict=True)])
+        spent = _seconds_to_learn(mirror, mock, seen)
+        touched = sum(seen[..., one.first - start : one.last - start].any() for one in mock.stretches)
+        times.append((size, max(0.0, spent - touched * mock.per_read)))
+    law = _parabola(times[1:])
+    total = sum(
+        law(size) + counts[name] * (1 - np.exp(-size / counts[name])) * mock.per_read for name, size in kept.items()
+    )
+    return float(total / _workers(jobs, len(kept)))
 
 
-def _seconds_to_learn(mirror: GenomeMirror, mock: Mock, groups: NDArray[np.int64], seen: NDArray[np.bool_]) -> float:
-    """One fit to the groups of some markers."""
-    data = mock.panel, mock.response, mock.cohort.labels, mock.stretches
-    how = mirror.n_mirrors, 0, resolve_device(mirror.device)
-    return _timed(lambda: learn(*data, groups, mock.scan.blocks, seen, *how))[0]
+def _seconds_to_learn(mirror: GenomeMirror, mock: Mock, seen: NDArray[np.bool_]) -> float:
+    """Fits to some markers of every resolution and draw."""
+    data = mock.panel, mock.response, mock.cohort.labels, mock.stretches, mock.scan.groups, mock.scan.blocks
+    seeds, device = list(range(mirror.n_repeats)), resolve_device(mirror.device)
+    return _timed(lambda: learn(*data, seen, mirror.n_mirrors, seeds, device))[0]
 
 
 def _parabola(times: list[tuple[int, float]]) -> Callable[[int], float]:
@@ -207,7 +204,7 @@ def _memory(
     n, p, rows = cohort.n, len(cohort.markers), len(partitions.names)
     window = (STRETCH + 2 * MARGIN) * n * 4 * WINDOW
     columns = max(kept.values()) * (mirror.n_mirrors + 1)
-    learner = columns * n * 4 * LEARNER + columns**2 * 4 * (columns**2 * 4 <= 2**29)
+    learner = columns * n * 4 * (rows * mirror.n_repeats + LEARNER) + columns**2 * 4 * (columns**2 * 4 <= 2**29)
     predictions = ridges * len(polygenic.HERITABILITIES) * n * (4 + 3 * 8)
     results = p * rows * (40 + 12 * mirror.n_repeats)
     return int(LIBRARIES + max(jobs * max(window, learner), predictions) + results)

@@ -43,7 +43,9 @@ class Laws:
 
     def dense(self, width: int) -> Columns:
         """The coefficients of each member on all columns of the window, (m, w)."""
-        return _spread(self.coefficients, self.regressors[self.group_of_member], self.counts[self.group_of_member], width)
+        return _spread(
+            self.coefficients, self.regressors[self.group_of_member], self.counts[self.group_of_member], width
+        )
 
     def dense_of_response(self, width: int) -> Columns:
         """The coefficients of the response on all columns of the window, for the regressors of each group, (g, w)."""

@@ -54,7 +54,9 @@ class Groups:
         order = places[np.argsort(labels[places], kind="stable")]
         codes, starts = np.unique(labels[order], return_index=True)
         members = order + (stretch.first - stretch.low)
-        return Groups(np.append(starts, len(order)).astype(np.int64), members.astype(np.int64), Names(stretch.first, codes))
+        return Groups(
+            np.append(starts, len(order)).astype(np.int64), members.astype(np.int64), Names(stretch.first, codes)
+        )
 
 
 @dataclass(frozen=True)
