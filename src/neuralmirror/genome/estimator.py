@@ -235,7 +235,7 @@ class GenomeMirror(BaseEstimator):
     def _kept(self, found: Scan, chromosomes: list[Chromosome], n: int) -> Mask:
         """The markers that the learner sees, (resolutions, draws, markers)."""
         kept = np.zeros(found.scores.shape, dtype=bool)
-        most = most_kept(n, self.n_mirrors, kept.shape[0], kept.shape[1])
+        most = most_kept(n, self.n_mirrors, len(found.groups), found.scores.shape[1])
         for row, groups in enumerate(found.groups):
             for draw, scores in enumerate(found.scores[row]):
                 kept[row, draw] = best_groups(scores, groups, self.screen)
