@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from neuralmirror.genome.laws import Laws
 from neuralmirror.genome.windows import Columns
@@ -73,27 +74,22 @@ def direction_products(
 
 
 def draw_group(
-    columns: Columns, known: Columns, laws: Laws, group: int, names: Names, n_mirrors: int, seed: int
+    columns: Columns, products: Columns, known: Columns, laws: Laws, group: int, names: Names, n_mirrors: int, seed: int
 ) -> Columns:
-    """The members of one group and their copies, (m, K+1, n)."""
+    """The members of one group and their copies, (m, K+1, n); `products` are those of the columns."""
     members = laws.members[laws.starts[group] : laws.starts[group + 1]]
     places = laws.regressors[group, : laws.counts[group]]
     own, regressors, n = columns[members], columns[places], columns.shape[1]
-    mean = laws.coefficients[laws.starts[group] : laws.starts[group + 1], : len(places)] @ regressors
-    basis = np.vstack([known, _orthonormal(regressors)])
+    residuals = own - laws.coefficients[laws.starts[group] : laws.starts[group + 1], : len(places)] @ regressors
+    among = cho_factor(products[np.ix_(places, places)].astype(np.float64))
     drawn = np.empty((len(own), n_mirrors + 1, n), dtype=np.float32)
     drawn[:, 0] = own
     for number in range(n_mirrors):
         order = order_of_people(n, seed, names.stretch, number)
         begins = int(first_person(n, seed, names.codes[group : group + 1], number)[0])
-        residuals = np.empty_like(own)
-        residuals[:, np.roll(order, -begins)] = own - mean
-        residuals -= (residuals @ basis.T) @ basis
-        drawn[:, number + 1] = mean + laws.inflation(n, len(known))[group] * residuals
+        mixed = np.empty_like(own)
+        mixed[:, np.roll(order, -begins)] = residuals
+        mixed -= (mixed @ known.T) @ known
+        mixed -= cho_solve(among, regressors @ mixed.T).T.astype(np.float32) @ regressors
+        drawn[:, number + 1] = own - residuals + laws.inflation(n, len(known))[group] * mixed
     return drawn
-
-
-def _orthonormal(rows: Columns) -> Columns:
-    """Rows that span the same as the given ones, which are independent of each other."""
-    factor = np.linalg.cholesky((rows @ rows.T).astype(np.float64))
-    return np.asarray(np.linalg.inv(factor).astype(np.float32) @ rows)

@@ -80,7 +80,9 @@ class Kept:
         """The groups of one more stretch."""
         laws = window.laws(chosen)
         for group in range(len(laws)):
-            drawn = draw_group(window.columns, panel.known, laws, group, chosen.names, self.values.shape[1] - 1, seed)
+            drawn = draw_group(
+                window.columns, window.products, panel.known, laws, group, chosen.names, self.values.shape[1] - 1, seed
+            )
             rows = slice(self._filled, self._filled + len(drawn))
             self.values[rows], self.group[rows] = drawn, self._groups
             self.markers[rows] = chosen.members[chosen.starts[group] : chosen.starts[group + 1]] + stretch.low
