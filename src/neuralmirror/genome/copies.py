@@ -2,11 +2,11 @@
 
     X̃_G = M + (I − Π) P E / √(1 − r/n)        M = Π X_G, E = X_G − M
 
-Π projects on the r regressors of the group and on what is adjusted for. P puts the people in a random order: one for
-each stretch and copy, begun at a place of its own for each group, all of which follow from a seed, the first marker and
-the number of the copy. So a copy has the products with all its regressors that the group has, and the products of a
-copy with the response need no copy: they are those of M, and of E with the response freed of the regressors and put in
-order.
+Π projects on the r regressors of the group and on what is adjusted for. P puts the people in a random order, which
+follows from a seed, the stretch, the group's turn and the number of the copy; groups take sixteen orders in turn, so
+that neighbours never have the same. So a copy has the products with all its regressors that the group has, and the
+products of a copy with the response need no copy: they are those of M, and of E with the response freed of the
+regressors and put in order.
 """
 
 from __future__ import annotations
@@ -23,32 +23,20 @@ from neuralmirror.genome.windows import Columns
 
 Order = NDArray[np.int64]
 
+TURNS = 16  # orders of the people that the groups of a stretch take in turn
+
 
 class Names(NamedTuple):
-    """The markers by which a stretch and its groups are known."""
+    """The first markers of a stretch and of its groups, and which of the orders each group takes."""
 
     stretch: int
     codes: NDArray[np.int64]  # (g,)
+    turns: NDArray[np.int64]  # (g,)
 
 
-def order_of_people(n: int, seed: int, stretch: int, number: int) -> Order:
-    """A random order of the people for one stretch, named by its first marker, and the number of the copy."""
-    return np.random.Generator(np.random.Philox(key=[seed, stretch * 64 + number])).permutation(n)
-
-
-def first_person(n: int, seed: int, codes: NDArray[np.int64], number: int) -> Order:
-    """Where in that order each group begins; `codes` are the first markers of the groups."""
-    state = codes.astype(np.uint64) * np.uint64(64) + np.uint64(number)
-    mixed = _mix(_mix(state) ^ np.uint64(seed))
-    return np.asarray(mixed % np.uint64(n), dtype=np.int64)
-
-
-def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers whose bits look random (Steele, Lea and Flood, 2014)."""
-    state = (state + np.uint64(0x9E3779B97F4A7C15)) & np.uint64(0xFFFFFFFFFFFFFFFF)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(state ^ (state >> np.uint64(31)))
+def order_of_people(n: int, seed: int, stretch: int, turn: int, number: int) -> Order:
+    """A random order of the people for the groups of one turn and the number of the copy."""
+    return np.random.Generator(np.random.Philox(key=[seed, (stretch * TURNS + turn) * 1024 + number])).permutation(n)
 
 
 def direction_products(
@@ -63,13 +51,15 @@ def direction_products(
     found[:, 0] = own @ response
     mean = found[:, 0] - residuals @ response
     scale = torch.from_numpy(laws.inflation(n, n_known)).to(device)
-    group = torch.from_numpy(laws.group_of_member).to(device)
-    people = torch.arange(n, device=device)
-    for number in range(n_mirrors):
-        order = torch.from_numpy(order_of_people(n, seed, names.stretch, number)).to(device)
-        begins = torch.from_numpy(first_person(n, seed, names.codes, number)).to(device)
-        mixed = rest[:, order].gather(1, (people + begins[:, None]) % n)
-        found[:, number + 1] = mean + scale[group] * torch.linalg.vecdot(residuals, mixed[group])
+    for turn in np.unique(names.turns):
+        groups = np.flatnonzero(names.turns == turn)
+        members = np.flatnonzero(np.isin(laws.group_of_member, groups))
+        place = torch.from_numpy(np.searchsorted(groups, laws.group_of_member[members])).to(device)
+        ours, theirs = residuals[torch.from_numpy(members).to(device)], rest[torch.from_numpy(groups).to(device)]
+        for number in range(n_mirrors):
+            order = torch.from_numpy(order_of_people(n, seed, names.stretch, int(turn), number)).to(device)
+            products = torch.linalg.vecdot(ours, theirs[:, order][place])
+            found[members, number + 1] = mean[members] + scale[groups][place] * products
     return np.asarray(found.cpu().numpy())
 
 
@@ -85,10 +75,8 @@ def draw_group(
     drawn = np.empty((len(own), n_mirrors + 1, n), dtype=np.float32)
     drawn[:, 0] = own
     for number in range(n_mirrors):
-        order = order_of_people(n, seed, names.stretch, number)
-        begins = int(first_person(n, seed, names.codes[group : group + 1], number)[0])
         mixed = np.empty_like(own)
-        mixed[:, np.roll(order, -begins)] = residuals
+        mixed[:, order_of_people(n, seed, names.stretch, int(names.turns[group]), number)] = residuals
         mixed -= (mixed @ known.T) @ known
         mixed -= cho_solve(among, regressors @ mixed.T).T.astype(np.float32) @ regressors
         drawn[:, number + 1] = own - residuals + laws.inflation(n, len(known))[group] * mixed

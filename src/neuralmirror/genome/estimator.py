@@ -218,7 +218,8 @@ class GenomeMirror(BaseEstimator):
             return {}
         folds = polygenic.fold_of_people(len(response), seed)
         names, p = list(stretches), len(panel.markers)
-        pieces = [(panel, response, stretches[name], folds, p) for name in names]
+        device = resolve_device(self.device)
+        pieces = [(panel, response, stretches[name], folds, p, device) for name in names]
         found = self._pieces("Predicting from the rest of the genome", polygenic.Predictions.of, pieces, folder)
         return polygenic.offsets_of_others({n: f.values for n, f in zip(names, found, strict=True)}, response, folds)
 

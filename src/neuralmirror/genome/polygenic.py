@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from neuralmirror.genome.windows import Columns, Panel, Stretch
+from neuralmirror.genome.windows import Columns, Panel, Stretch, products
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -36,20 +36,26 @@ class Predictions:
 
     @staticmethod
     def of(
-        panel: Panel, response: Columns, stretches: Sequence[Stretch], folds: Indices, n_markers: int
+        panel: Panel,
+        response: Columns,
+        stretches: Sequence[Stretch],
+        folds: Indices,
+        n_markers: int,
+        device: str = "cpu",
     ) -> Predictions:
         """The first ridge regression; `n_markers` are those of the whole genome."""
         parts = [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
         found = np.zeros((len(stretches), len(HERITABILITIES), len(response)), dtype=np.float32)
         for place, stretch in enumerate(stretches):
-            x = panel.columns(stretch.first, stretch.last)
-            products = [x[:, part] @ x[:, part].T for part in parts]
-            along = [x[:, part] @ response[part] for part in parts]
+            columns = panel.columns(stretch.first, stretch.last)
+            x = [columns[:, part] for part in parts]
+            among = [products(one, device) for one in x]
+            along = [one @ response[part] for one, part in zip(x, parts, strict=True)]
             for fold, part in enumerate(parts):
-                others = np.sum(products, axis=0) - products[fold]
+                others = np.sum(among, axis=0) - among[fold]
                 for number, share in enumerate(HERITABILITIES):
                     weights = _ridge(others, np.sum(along, axis=0) - along[fold], n_markers * (1 - share) / share)
-                    found[place, number, part] = weights @ x[:, part]
+                    found[place, number, part] = weights @ x[fold]
         return Predictions(found.reshape(-1, len(response)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from neuralmirror.genome.copies import Names, direction_products
+from neuralmirror.genome.copies import TURNS, Names, direction_products
 from neuralmirror.genome.laws import Laws, find_laws
 from neuralmirror.genome.windows import Columns, Panel, Stretch, products
 from neuralmirror.mirror.clusters import cut_tree
@@ -53,9 +53,10 @@ class Groups:
         places = np.arange(len(labels)) if chosen is None else np.flatnonzero(chosen)
         order = places[np.argsort(labels[places], kind="stable")]
         codes, starts = np.unique(labels[order], return_index=True)
+        turns = np.searchsorted(np.unique(labels), codes) % TURNS
         members = order + (stretch.first - stretch.low)
         return Groups(
-            np.append(starts, len(order)).astype(np.int64), members.astype(np.int64), Names(stretch.first, codes)
+            np.append(starts, len(order)).astype(np.int64), members.astype(np.int64), Names(stretch.first, codes, turns)
         )
 
 
