@@ -4,6 +4,7 @@ import numpy as np
 
 from neuralmirror.genome.windows import Panel
 from neuralmirror.io.genotype_files import open_genotypes
+from neuralmirror.io.packed_matrix import pack
 from neuralmirror.simulation.genomes import simulate_genotypes, simulate_trait
 
 
@@ -40,8 +41,8 @@ class Counts:
     def __init__(self, values):
         self.values = values
 
-    def counts(self, first, last):
-        return self.values[first:last]
+    def packed(self, first, last):
+        return pack(self.values[first:last])
 
 
 def linked_counts(n, p, seed=0, width=6, missing=0.0):

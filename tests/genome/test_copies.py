@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 from genomes import linked_counts, panel_of, response_of
-from neuralmirror.genome.copies import direction_products, draw_group, shuffled
+from neuralmirror.genome.copies import TURNS, Names, direction_products, draw_group, order_of_people
 from neuralmirror.genome.laws import find_laws
 
 N, P, K = 400, 60, 3
 STARTS = np.array([0, 1, 4, 6], dtype=np.int64)
 MEMBERS = np.array([20, 30, 31, 33, 40, 45], dtype=np.int64)
-CODES = np.array([20, 30, 40], dtype=np.int64)
+NAMES = Names(0, np.array([20, 30, 40]), np.array([4, 5, 4]))
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +21,14 @@ def window():
     return panel, x, y, find_laws(x @ x.T, x @ y, STARTS, MEMBERS, N, len(panel.known))
 
 
+def products(x, y, laws, names, n_known, seed=5):
+    """x·y of all directions."""
+    return direction_products(torch.from_numpy(x), torch.from_numpy(y), laws, names, K, seed, n_known)
+
+
 def drawn(window, group, seed=5):
     panel, x, _, laws = window
-    return draw_group(x, panel.known, laws, group, int(CODES[group]), K, seed)
+    return draw_group(x, x @ x.T, panel.known, laws, group, NAMES, K, seed)
 
 
 @pytest.mark.parametrize("group", [0, 1, 2])
@@ -50,7 +56,7 @@ def test_members_of_a_group_are_as_correlated_as_their_copies(window):
 
 def test_direction_products_are_those_of_drawn_copies(window):
     panel, x, y, laws = window
-    found = direction_products(x, y, laws, CODES, K, 5, len(panel.known))
+    found = products(x, y, laws, NAMES, len(panel.known))
     for group in range(3):
         expected = drawn(window, group) @ y
         np.testing.assert_allclose(found[STARTS[group] : STARTS[group + 1]], expected, atol=2e-3 * N)
@@ -64,19 +70,19 @@ def test_the_same_seed_makes_the_same_copies_and_another_does_not(window):
 def test_copies_do_not_look_at_the_response(window):
     panel, x, y, _ = window
     other = find_laws(x @ x.T, x @ np.roll(y, 7), STARTS, MEMBERS, N, len(panel.known))
-    np.testing.assert_array_equal(draw_group(x, panel.known, other, 0, 20, K, 5), drawn(window, 0))
+    np.testing.assert_array_equal(draw_group(x, x @ x.T, panel.known, other, 0, NAMES, K, 5), drawn(window, 0))
 
 
-def test_an_order_holds_everyone_once_and_follows_from_three_numbers():
-    order = shuffled(np.arange(1000), 1, 2, 3)
+def test_an_order_holds_everyone_once_and_follows_from_its_numbers():
+    order = order_of_people(1000, 1, 2, 3, 0)
     assert sorted(order) == list(range(1000))
-    np.testing.assert_array_equal(order, shuffled(np.arange(1000), 1, 2, 3))
-    for other in ((2, 2, 3), (1, 3, 3), (1, 2, 4)):
-        assert (order == shuffled(np.arange(1000), *other)).mean() < 0.05
+    np.testing.assert_array_equal(order, order_of_people(1000, 1, 2, 3, 0))
+    for other in ((2, 2, 3, 0), (1, 3, 3, 0), (1, 2, 4, 0), (1, 2, 3, 1)):
+        assert (order == order_of_people(1000, *other)).mean() < 0.05
 
 
 def test_orders_are_uniform():
-    firsts = np.array([shuffled(np.arange(8), 3, code, 0)[0] for code in range(8000)])
+    firsts = np.array([order_of_people(8, 3, stretch, 0, 0)[0] for stretch in range(8000)])
     assert abs(np.bincount(firsts, minlength=8) - 1000).max() < 150  # five standard deviations
 
 
@@ -88,7 +94,7 @@ def test_a_null_group_and_its_copies_rank_alike():
     for seed in range(6):
         y = response_of(panel, {}, seed)
         laws = find_laws(x @ x.T, x @ y, starts, members, N, 1)
-        along = direction_products(x, y, laws, members, K, seed, 1)
+        along = products(x, y, laws, Names(0, members, members % TURNS), 1, seed)
         first.extend(np.argmax(np.abs(along), axis=1))
     shares = np.bincount(first, minlength=K + 1) / len(first)
     np.testing.assert_allclose(shares, 1 / (K + 1), atol=0.06)
@@ -105,6 +111,6 @@ def test_exchanging_a_group_with_a_copy_exchanges_their_scores(window, group):
     design = x[laws.regressors[group, :count]].T.astype(float)
     again = np.linalg.lstsq(design, copies[:, 2].T.astype(float), rcond=None)[0].T
     np.testing.assert_allclose(again, laws.coefficients[STARTS[group] : STARTS[group + 1], :count], atol=5e-3)
-    before = direction_products(x, y, laws, CODES, K, 5, len(panel.known))[STARTS[group] : STARTS[group + 1]]
-    after = direction_products(swapped, y, laws, CODES, K, 5, len(panel.known))[STARTS[group] : STARTS[group + 1]]
+    before = products(x, y, laws, NAMES, len(panel.known))[STARTS[group] : STARTS[group + 1]]
+    after = products(swapped, y, laws, NAMES, len(panel.known))[STARTS[group] : STARTS[group + 1]]
     np.testing.assert_allclose(after[:, 0], before[:, 2], atol=2e-3 * N)

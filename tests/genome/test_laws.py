@@ -55,14 +55,15 @@ def test_linked_neighbours_are_among_the_regressors(found):
     assert set(laws.regressors[0, : laws.counts[0]]) & {18, 19, 21, 22, 23}  # the block of marker 20
 
 
-def test_some_of_the_groups(found):
-    _, _, laws = found
-    few = laws.some(np.array([2, 0]))
-    assert len(few) == 2
-    assert few.members.tolist() == [40, 45, 20]
-    assert few.starts.tolist() == [0, 2, 3]
-    np.testing.assert_array_equal(few.coefficients, laws.coefficients[[4, 5, 0]])
-    np.testing.assert_array_equal(few.regressors, laws.regressors[[2, 0]])
+def test_coefficients_as_rows_of_the_whole_window(found):
+    x, y, laws = found
+    assert laws.group_of_member.tolist() == [0, 1, 1, 1, 2, 2]
+    mean, of_response = laws.dense(P) @ x, laws.dense_of_response(P) @ x
+    for place, group in enumerate(laws.group_of_member):
+        regressors = x[laws.regressors[group, : laws.counts[group]]]
+        np.testing.assert_allclose(mean[place], laws.coefficients[place, : len(regressors)] @ regressors, atol=1e-3)
+    assert of_response.shape == (3, N)
+    np.testing.assert_allclose((y - of_response[0]) @ x[laws.regressors[0, : laws.counts[0]]].T, 0, atol=0.5)
 
 
 def test_markers_that_nothing_predicts_have_few_regressors():

@@ -25,15 +25,13 @@ def learnt(work, kept, classes=0):
     panel, response, stretches, found = work
     values = response[:, None].astype(float) if not classes else (response > 0)[:, None].astype(float)
     labels = Response(values, classes)
-    return learn(panel, response, labels, stretches, found.groups[0], found.blocks, kept, K, 1)
+    return learn(panel, response, labels, stretches, found.groups, found.blocks, kept[None, None], K, [1])
 
 
 @pytest.mark.parametrize("classes", [0, 2])
 def test_groups_that_matter_win(work, classes):
     groups = work[3].groups[0]
-    found = learnt(work, np.ones(P, dtype=bool), classes)
-    statistics = np.zeros(P)
-    statistics[found.markers] = found.statistics
+    statistics = learnt(work, np.ones(P, dtype=bool), classes).statistics[0, 0]
     best = {int(groups[j]) for j in np.argsort(-statistics)[:2]}
     assert best <= {groups[12], groups[40]}
     assert statistics[12] > 0
@@ -43,15 +41,18 @@ def test_groups_that_matter_win(work, classes):
 def test_only_kept_groups_are_learnt_from_and_share_one_statistic(work):
     groups = work[3].groups[0]
     kept = np.isin(groups, np.unique(groups)[::2])
-    found = learnt(work, kept)
-    assert sorted(found.markers) == np.flatnonzero(kept).tolist()
+    statistics = learnt(work, kept).statistics[0, 0]
+    assert not statistics[~kept].any()
+    assert statistics[kept].any()
     for group in np.unique(groups[kept]):
-        assert len(np.unique(found.statistics[np.isin(found.markers, np.flatnonzero(groups == group))])) == 1
+        assert len(np.unique(statistics[groups == group])) == 1
 
 
 def test_nothing_kept_is_nothing_learnt(work):
     found = learnt(work, np.zeros(P, dtype=bool))
-    assert len(found.markers) == len(found.statistics) == len(found.leads) == 0
+    assert found.statistics.shape == found.leads.shape == (1, 1, P)
+    assert not found.statistics.any()
+    assert not found.leads.any()
 
 
 def test_the_same_again(work):

@@ -45,8 +45,8 @@ def test_a_score_is_the_largest_product_of_any_direction(work):
     window = Window.read(panel, stretch, response, "cpu")
     groups = Groups.of_labels(stretch, found.groups[1, stretch.first : stretch.last])
     laws = window.laws(groups)
-    for number, code in enumerate(groups.codes):
-        copies = draw_group(window.columns, panel.known, laws, number, int(code), K, SEEDS[1])
+    for number, code in enumerate(groups.names.codes):
+        copies = draw_group(window.columns, window.products, panel.known, laws, number, groups.names, K, SEEDS[1])
         assert found.scores[1, 1, code] == pytest.approx(np.abs(copies @ response).max(), abs=2e-3 * N)
 
 
@@ -90,8 +90,9 @@ def test_best_groups_are_whole_and_fill_the_size():
 def test_groups_of_labels_hold_their_members_in_order():
     stretch = Stretch(10, 16, 7, 20)
     found = Groups.of_labels(stretch, np.array([10, 11, 10, 13, 11, 13]))
-    assert found.codes.tolist() == [10, 11, 13]
+    assert found.names.codes.tolist() == [10, 11, 13]
     assert found.members.tolist() == [3, 5, 4, 7, 6, 8]
     some = Groups.of_labels(stretch, np.array([10, 11, 10, 13, 11, 13]), np.array([0, 1, 0, 0, 1, 0], dtype=bool))
-    assert some.codes.tolist() == [11]
+    assert some.names.codes.tolist() == [11]
     assert some.members.tolist() == [4, 7]
+    assert some.names.turns.tolist() == [1]  # as among all groups, so that the copies are the same

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_limit
 from neuralmirror.genome import polygenic
 from neuralmirror.genome.cohort import Cohort
-from neuralmirror.genome.estimator import ROOM, GenomeMirror
+from neuralmirror.genome.estimator import GenomeMirror, most_kept
 from neuralmirror.genome.learning import learn
 from neuralmirror.genome.partitions import Partitions
 from neuralmirror.genome.scan import Scan, Window, best_groups, scan
@@ -22,7 +22,7 @@ from neuralmirror.io.packed import PackedGenotypes
 from neuralmirror.learner.sparse import MOST_BYTES
 
 LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
-WINDOW, LEARNER = 3.5, 3.0  # times that columns in single precision are held at once, by a window and by a learner
+WINDOW, LEARNER = 3.5, 2.0  # times that columns in single precision are held at once, by a window and by a learner
 RIDGE_ROWS = 120  # of the second ridge regression, up to which it is timed as it is
 LEARNT = 384  # markers, at most, that are learnt from
 POWERS = (1.0, 1.2)  # of the number of markers, between which the time of learning grows
@@ -76,7 +76,7 @@ def estimate(
         mock = _mock(mirror, genotypes, cohort, partitions, sizes)
         counts = {name: max(1, round(size / STRETCH)) for name, size in sizes.items()}
         jobs, work = resolve_jobs(mirror.n_jobs), len(cohort.markers) / STRETCH
-        kept = _kept(mirror, sizes, cohort.n)
+        kept = _kept(mirror, sizes, cohort.n, len(partitions.names))
         own = mirror.polygenic and offsets is None and len(sizes) > 1
         seconds = {
             "counting alleles": 2 * mirror.seconds_["counting alleles"],
@@ -148,10 +148,10 @@ def _workers(jobs: int, pieces: int) -> int:
     return max(1, min(jobs, pieces))
 
 
-def _kept(mirror: GenomeMirror, sizes: Mapping[str, int], n: int) -> dict[str, int]:
+def _kept(mirror: GenomeMirror, sizes: Mapping[str, int], n: int, rows: int) -> dict[str, int]:
     """Markers of every chromosome that the learner is to see, about."""
     share = min(1.0, mirror.screen / sum(sizes.values()))
-    most = max(2, ROOM // (4 * n * (mirror.n_mirrors + 1)))
+    most = most_kept(n, mirror.n_mirrors, rows, mirror.n_repeats)
     return {name: min(most, max(1, round(size * share))) for name, size in sizes.items()}
 
 
@@ -168,32 +168,31 @@ def _ridges(mock: Mock, counts: Mapping[str, int], jobs: int) -> float:
 
 
 def _learning(mirror: GenomeMirror, mock: Mock, counts: Mapping[str, int], kept: Mapping[str, int], jobs: int) -> float:
-    """A fit for every chromosome, resolution and draw: timed for few markers, and drawn out."""
-    total = 0.0
-    for row, groups in enumerate(mock.scan.groups):
-        most = max(8, min(max(kept.values()), groups.shape[0], LEARNT))
-        if row == 0:  # to compile
-            _learnt(mirror, mock, row, most // 2)
-        law = _drawn_out(_learnt(mirror, mock, row, most // 2), _learnt(mirror, mock, row, most))
-        for name, size in kept.items():
-            per_group = len(groups) / len(np.unique(groups))
-            touched = counts[name] * (1 - np.exp(-size / per_group / counts[name]))
-            total += law(size) + touched * mock.per_read
-    pieces = len(kept) * len(mock.scan.groups) * mirror.n_repeats
-    return float(total * mirror.n_repeats / _workers(jobs, pieces))
+    """Fits to every chromosome: timed for few markers, and drawn out."""
+    most = max(8, min(max(kept.values()), mock.scan.groups.shape[1], LEARNT))
+    _learnt(mirror, mock, most // 2)  # to compile
+    law = _drawn_out(_learnt(mirror, mock, most // 2), _learnt(mirror, mock, most))
+    total = sum(
+        law(size) + counts[name] * (1 - np.exp(-size / counts[name])) * mock.per_read for name, size in kept.items()
+    )
+    return float(total / _workers(jobs, len(kept)))
 
 
-def _learnt(mirror: GenomeMirror, mock: Mock, row: int, size: int) -> tuple[int, float]:
-    """How many markers the best groups of about `size` have, and the seconds of a fit to them without reading."""
-    groups, start = mock.scan.groups[row], mock.stretches[0].first
-    seen = best_groups(mock.scan.scores[row, 0], groups - start, size)
-    if not seen.any():  # the best group is larger
-        seen = groups == start + int(np.argmax(mock.scan.scores[row, 0]))
-    data = mock.panel, mock.response, mock.cohort.labels, mock.stretches
-    how = mirror.n_mirrors, 0, resolve_device(mirror.device)
-    spent, _ = _timed(lambda: learn(*data, groups, mock.scan.blocks, seen, *how))
-    touched = sum(seen[one.first - start : one.last - start].any() for one in mock.stretches)
-    return int(seen.sum()), max(1e-9, spent - touched * mock.per_read)
+def _learnt(mirror: GenomeMirror, mock: Mock, size: int) -> tuple[int, float]:
+    """How many markers the best groups of about `size` have, and the seconds of fits to them without reading."""
+    start, pairs = mock.stretches[0].first, zip(mock.scan.scores, mock.scan.groups, strict=True)
+    seen = np.array([[_best(scores, groups - start, size) for scores in row] for row, groups in pairs])
+    data = mock.panel, mock.response, mock.cohort.labels, mock.stretches, mock.scan.groups, mock.scan.blocks
+    seeds, device = list(range(mirror.n_repeats)), resolve_device(mirror.device)
+    spent, _ = _timed(lambda: learn(*data, seen, mirror.n_mirrors, seeds, device))
+    touched = sum(seen[..., one.first - start : one.last - start].any() for one in mock.stretches)
+    return max(1, round(seen.sum(axis=-1).mean())), max(1e-9, spent - touched * mock.per_read)
+
+
+def _best(scores: Columns, groups: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    """The markers of the best groups, of one at least."""
+    seen = best_groups(scores, groups, size)
+    return seen if seen.any() else np.asarray(groups == int(np.argmax(scores)))
 
 
 def _drawn_out(few: tuple[int, float], many: tuple[int, float]) -> Callable[[int], float]:
@@ -216,7 +215,7 @@ def _memory(
     n, p, rows = cohort.n, len(cohort.markers), len(partitions.names)
     window = (STRETCH + 2 * MARGIN) * n * 4 * WINDOW
     columns = max(kept.values()) * (mirror.n_mirrors + 1)
-    learner = columns * n * 4 * LEARNER + columns**2 * 4 * (columns**2 * 4 <= MOST_BYTES)
+    learner = columns * n * 4 * (rows * mirror.n_repeats + LEARNER) + columns**2 * 4 * (columns**2 * 4 <= MOST_BYTES)
     predictions = ridges * len(polygenic.HERITABILITIES) * n * (4 + 3 * 8)
     results = p * rows * (40 + 12 * mirror.n_repeats)
     return int(LIBRARIES + max(jobs * max(window, learner), predictions) + results)

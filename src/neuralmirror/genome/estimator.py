@@ -36,7 +36,12 @@ Mask = NDArray[np.bool_]
 
 CUTS = (0.99, 0.75, 0.5)
 RUN = 8  # stretches of one piece of work
-ROOM = 1 << 30  # bytes of markers with their copies that the learner holds of one chromosome
+ROOM = 1 << 31  # bytes of markers with their copies that are held of one chromosome
+
+
+def most_kept(n: int, n_mirrors: int, resolutions: int, draws: int) -> int:
+    """Markers of one chromosome that go on to the learner at most, so that all resolutions fit in memory together."""
+    return max(2, ROOM // (4 * n * (n_mirrors + 1) * resolutions * draws))
 
 
 class Chromosome:
@@ -213,7 +218,8 @@ class GenomeMirror(BaseEstimator):
             return {}
         folds = polygenic.fold_of_people(len(response), seed)
         names, p = list(stretches), len(panel.markers)
-        pieces = [(panel, response, stretches[name], folds, p) for name in names]
+        device = resolve_device(self.device)
+        pieces = [(panel, response, stretches[name], folds, p, device) for name in names]
         found = self._pieces("Predicting from the rest of the genome", polygenic.Predictions.of, pieces, folder)
         return polygenic.offsets_of_others({n: f.values for n, f in zip(names, found, strict=True)}, response, folds)
 
@@ -229,8 +235,8 @@ class GenomeMirror(BaseEstimator):
 
     def _kept(self, found: Scan, chromosomes: list[Chromosome], n: int) -> Mask:
         """The markers that the learner sees, (resolutions, draws, markers)."""
-        most = max(2, ROOM // (4 * n * (self.n_mirrors + 1)))
         kept = np.zeros(found.scores.shape, dtype=bool)
+        most = most_kept(n, self.n_mirrors, len(found.groups), found.scores.shape[1])
         for row, groups in enumerate(found.groups):
             for draw, scores in enumerate(found.scores[row]):
                 kept[row, draw] = best_groups(scores, groups, self.screen)
@@ -248,18 +254,14 @@ class GenomeMirror(BaseEstimator):
         kept: Mask,
         seeds: list[int],
         folder: Path | None,
-    ) -> list[tuple[int, int, Learnt]]:
-        """The second pass: a fit for each chromosome, resolution and draw."""
-        device, places, pieces = resolve_device(self.device), [], []
+    ) -> list[Learnt]:
+        """The second pass: fits for each resolution and draw, chromosome after chromosome."""
+        pieces = []
         for one in chromosomes:
-            for row in range(len(found.groups)):
-                for draw, seed in enumerate(seeds):
-                    labels = (found.groups[row, one.markers], found.blocks[one.markers], kept[row, draw, one.markers])
-                    data = (one.panel, one.response, cohort.labels, one.stretches)
-                    pieces.append((*data, *labels, self.n_mirrors, seed, device))
-                    places.append((row, draw))
-        learnt = self._pieces("Learning from groups", learn, pieces, folder)
-        return [(row, draw, result) for (row, draw), result in zip(places, learnt, strict=True)]
+            labels = (found.groups[:, one.markers], found.blocks[one.markers], kept[..., one.markers])
+            data = (one.panel, one.response, cohort.labels, one.stretches)
+            pieces.append((*data, *labels, self.n_mirrors, seeds, resolve_device(self.device)))
+        return self._pieces("Learning from groups", learn, pieces, folder)
 
     def _pieces(
         self, title: str, work: Callable[..., Any], pieces: list[tuple[Any, ...]], folder: Path | None
@@ -288,7 +290,7 @@ class GenomeMirror(BaseEstimator):
         groups: Partitions,
         found: Scan,
         kept: Mask,
-        learnt: list[tuple[int, int, Learnt]],
+        learnt: list[Learnt],
     ) -> Self:
         """Results of the markers in use as those of all markers."""
         used, p = cohort.markers, genotypes.n_markers
@@ -296,10 +298,14 @@ class GenomeMirror(BaseEstimator):
         self.resolutions_ = groups.names
         self.groups_ = np.tile(np.arange(p), (rows, 1))
         self.groups_[:, used] = used[found.groups]
+        statistics, leads = (
+            np.concatenate([getattr(one, k) for one in learnt], axis=-1) for k in ("statistics", "leads")
+        )
         self._group_draws, self.leads_ = np.zeros((rows, draws, p)), np.zeros((rows, p))
-        for row, draw, one in learnt:
-            self._group_draws[row, draw, used[found.groups[row, one.markers]]] = one.statistics
-            self.leads_[row, used[one.markers]] += one.leads / draws
+        self.leads_[:, used] = leads.mean(axis=1)
+        for row, groups_of in enumerate(found.groups):
+            first = np.unique(groups_of)
+            self._group_draws[row][:, used[first]] = statistics[row][:, first]
         self.explained_by_others_, self.screened_ = np.zeros((rows, p)), np.zeros((rows, p), dtype=bool)
         self.explained_by_others_[:, used] = found.explained
         self.screened_[:, used] = kept.any(axis=1)

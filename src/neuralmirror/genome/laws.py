@@ -36,19 +36,32 @@ class Laws:
     def __len__(self) -> int:
         return len(self.counts)
 
-    def some(self, chosen: NDArray[np.intp]) -> Laws:
-        """Some of the groups."""
-        parts = [np.arange(self.starts[g], self.starts[g + 1]) for g in chosen]
-        rows = np.concatenate([np.zeros(0, dtype=np.intp), *parts])
-        return Laws(
-            np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64),
-            self.members[rows],
-            self.counts[chosen],
-            self.regressors[chosen],
-            self.coefficients[rows],
-            self.of_response[chosen],
-            self.explained[chosen],
+    @property
+    def group_of_member(self) -> NDArray[np.int64]:
+        """The group of each member, (m,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def dense(self, width: int) -> Columns:
+        """The coefficients of each member on all columns of the window, (m, w)."""
+        return _spread(
+            self.coefficients, self.regressors[self.group_of_member], self.counts[self.group_of_member], width
         )
+
+    def dense_of_response(self, width: int) -> Columns:
+        """The coefficients of the response on all columns of the window, for the regressors of each group, (g, w)."""
+        return _spread(self.of_response, self.regressors, self.counts, width)
+
+    def inflation(self, n: int, n_known: int) -> Columns:
+        """1/√(1 − r/n): what residuals lose when they are freed of r regressors once more, (g,)."""
+        return np.asarray(1 / np.sqrt(1 - (self.counts + n_known) / n), dtype=np.float32)
+
+
+def _spread(values: Columns, places: NDArray[np.int64], counts: NDArray[np.int64], width: int) -> Columns:
+    """The first values of each row at their places in a row of zeros."""
+    wide = np.zeros((len(values), width), dtype=np.float32)
+    row, place = np.nonzero(np.arange(values.shape[1]) < counts[:, None])
+    wide[row, places[row, place]] = values[row, place]
+    return wide
 
 
 def find_laws(
@@ -104,54 +117,60 @@ def _choose(products, along, own, candidates, most, n, n_known):  # type: ignore
     the response, how many steps have the least error, and the share that is then left of the group.
     """
     c, m = len(candidates), len(own)
-    shared, among = np.zeros((m + 1, c)), np.zeros((c, c))
-    for i in range(c):
-        shared[m, i] = along[candidates[i]]
-        for member in range(m):
-            shared[member, i] = products[own[member], candidates[i]]
-        for j in range(c):
-            among[i, j] = products[candidates[i], candidates[j]]
     steps = min(most, c)
-    whole, left, factor = np.diag(among).copy(), np.diag(among).copy(), np.zeros((steps, c))
-    chosen, shares = np.zeros(steps, dtype=np.int64), np.zeros((m + 1, steps))
+    shared, whole = np.zeros((m + 1, c), dtype=np.float32), np.zeros(c, dtype=np.float32)
+    for i in range(c):
+        whole[i], shared[m, i] = products[candidates[i], candidates[i]], along[candidates[i]]
     total = 0.0
-    for member in own:
-        total += products[member, member]
-    rest = total
-    best_error, count, best_rest = rest / (1.0 - n_known / n) ** 2, 0, rest
-    for step in range(steps):
-        best, most_gain = -1, 0.0
+    for member in range(m):
+        total += products[own[member], own[member]]
         for i in range(c):
-            if left[i] > OWN_SHARE * whole[i]:
-                gain = 0.0
-                for member in range(m):
-                    gain += shared[member, i] ** 2
-                if gain / left[i] > most_gain:
-                    best, most_gain = i, gain / left[i]
+            shared[member, i] = products[own[member], candidates[i]]
+    left, factor = whole.copy(), np.zeros((steps, c), dtype=np.float32)
+    chosen, shares = np.zeros(steps, dtype=np.int64), np.zeros((m + 1, steps), dtype=np.float32)
+    rest, count, least_rest = total, 0, total
+    least_error = rest / (1.0 - n_known / n) ** 2
+    for step in range(steps):
+        best, gain = _best_candidate(shared[:m], left, whole)
         if best < 0:
             break
-        root = math.sqrt(left[best])
-        row = factor[step]
-        row[:] = among[best]
+        row, root = factor[step], math.sqrt(left[best])
+        for i in range(c):
+            row[i] = products[candidates[best], candidates[i]]
         for before in range(step):
             add(-factor[before, best], factor[before], row)
         row /= root
         for member in range(m + 1):
             shares[member, step] = shared[member, best] / root
             add(-shares[member, step], row, shared[member])
-        left -= row**2
-        chosen[step], rest = best, rest - most_gain
+        for i in range(c):
+            left[i] -= row[i] * row[i]
+        chosen[step], rest = best, rest - gain
         error = rest / (1.0 - (step + 1.0 + n_known) / n) ** 2
-        if error < best_error:
-            best_error, count, best_rest = error, step + 1, rest
-    return chosen, factor, shares, count, max(best_rest, 0.0) / total
+        if error < least_error:
+            least_error, count, least_rest = error, step + 1, rest
+    return chosen, factor, shares, count, max(least_rest, 0.0) / total
+
+
+@compiled
+def _best_candidate(shared, left, whole):  # type: ignore[no-untyped-def]
+    """The candidate that adds most to what is known of the group, and how much; −1 where none adds anything."""
+    gains = np.zeros(len(left), dtype=np.float32)
+    for member in range(len(shared)):
+        for i in range(len(left)):
+            gains[i] += shared[member, i] * shared[member, i]
+    best, highest = -1, 0.0
+    for i in range(len(left)):
+        if left[i] > OWN_SHARE * whole[i] and gains[i] > highest * left[i]:
+            best, highest = i, gains[i] / left[i]
+    return best, highest
 
 
 @compiled
 def _solve(factor, chosen, shares, count, coefficients):  # type: ignore[no-untyped-def]
     """Coefficients of the chosen columns from those of the orthonormal ones that the decomposition made of them."""
     for step in range(count - 1, -1, -1):
-        value = shares[step]
+        value = np.float64(shares[step])
         for later in range(step + 1, count):
             value -= factor[step, chosen[later]] * coefficients[later]
         coefficients[step] = value / factor[step, chosen[step]]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from neuralmirror.genome.windows import Columns, Panel, Stretch
+from neuralmirror.genome.windows import Columns, Panel, Stretch, products
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -36,20 +36,26 @@ class Predictions:
 
     @staticmethod
     def of(
-        panel: Panel, response: Columns, stretches: Sequence[Stretch], folds: Indices, n_markers: int
+        panel: Panel,
+        response: Columns,
+        stretches: Sequence[Stretch],
+        folds: Indices,
+        n_markers: int,
+        device: str = "cpu",
     ) -> Predictions:
         """The first ridge regression; `n_markers` are those of the whole genome."""
         parts = [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
         found = np.zeros((len(stretches), len(HERITABILITIES), len(response)), dtype=np.float32)
         for place, stretch in enumerate(stretches):
-            x = panel.columns(stretch.first, stretch.last)
-            products = [x[:, part] @ x[:, part].T for part in parts]
-            along = [x[:, part] @ response[part] for part in parts]
+            columns = panel.columns(stretch.first, stretch.last)
+            x = [columns[:, part] for part in parts]
+            among = [products(one, device) for one in x]
+            along = [one @ response[part] for one, part in zip(x, parts, strict=True)]
             for fold, part in enumerate(parts):
-                others = np.sum(products, axis=0) - products[fold]
+                others = np.sum(among, axis=0) - among[fold]
                 for number, share in enumerate(HERITABILITIES):
                     weights = _ridge(others, np.sum(along, axis=0) - along[fold], n_markers * (1 - share) / share)
-                    found[place, number, part] = weights @ x[:, part]
+                    found[place, number, part] = weights @ x[fold]
         return Predictions(found.reshape(-1, len(response)))
 
 
@@ -62,27 +68,36 @@ def offsets_of_others(predictions: Mapping[str, Columns], response: Columns, fol
     """For each chromosome the trait as predicted by all others, (n,); none where there are no others."""
     if len(predictions) < 2:
         return {}
-    sizes = {name: len(rows) for name, rows in predictions.items()}
-    rows = np.concatenate(list(predictions.values())).astype(np.float64)
+    owner = np.repeat(list(predictions), [len(rows) for rows in predictions.values()])
+    rows = np.concatenate(list(predictions.values()))
     rows /= np.maximum(rows.std(axis=1, keepdims=True), 1e-12)
-    owner = np.repeat(list(sizes), list(sizes.values()))
-    penalty = _best_penalty(rows, response, folds)
-    return {name: _predicted(rows[owner != name], response, folds, penalty) for name in sizes}
+    second = _Second(rows, response, folds)
+    penalty = second.best_penalty()
+    return {name: second.predicted(owner != name, penalty) for name in predictions}
 
 
-def _predicted(rows: Floats, response: Columns, folds: Indices, penalty: float) -> Floats:
-    """What ridge regression on the rows (q, n) predicts for the people of each part from those of the others."""
-    predicted = np.zeros(len(response))
-    products, along = rows @ rows.T, rows @ response
-    for fold in range(FOLDS):
-        part = rows[:, folds == fold]
-        weights = _ridge(products - part @ part.T, along - part @ response[folds == fold], penalty)
-        predicted[folds == fold] = weights @ part
-    return predicted
+class _Second:
+    """The second ridge regression: of the trait on the predictions of all stretches (q, n)."""
 
+    def __init__(self, rows: Columns, response: Columns, folds: Indices) -> None:
+        self.rows, self.response = rows, response
+        self.parts = [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
+        self.products = [(rows[:, part] @ rows[:, part].T).astype(np.float64) for part in self.parts]
+        self.along = [(rows[:, part] @ response[part]).astype(np.float64) for part in self.parts]
 
-def _best_penalty(rows: Floats, response: Columns, folds: Indices) -> float:
-    """The penalty, of a wide range, whose predictions are best."""
-    penalties = len(response) * np.logspace(-2, 3, 6)
-    errors = [np.square(response - _predicted(rows, response, folds, penalty)).sum() for penalty in penalties]
-    return float(penalties[int(np.argmin(errors))])
+    def predicted(self, used: NDArray[np.bool_], penalty: float) -> Floats:
+        """The trait of the people of each part, from some of the predictions and the people of the other parts."""
+        found, chosen = np.zeros(len(self.response)), np.flatnonzero(used)
+        products, along = np.sum(self.products, axis=0), np.sum(self.along, axis=0)
+        for fold, part in enumerate(self.parts):
+            others = (products - self.products[fold])[np.ix_(chosen, chosen)]
+            weights = _ridge(others, (along - self.along[fold])[chosen], penalty)
+            found[part] = weights @ self.rows[np.ix_(chosen, part)]
+        return found
+
+    def best_penalty(self) -> float:
+        """The penalty, of a wide range, whose predictions are best."""
+        every = np.ones(len(self.rows), dtype=bool)
+        penalties = len(self.response) * np.logspace(-2, 3, 6)
+        errors = [np.square(self.response - self.predicted(every, penalty)).sum() for penalty in penalties]
+        return float(penalties[int(np.argmin(errors))])

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from neuralmirror.genome.copies import direction_products
+from neuralmirror.genome.copies import TURNS, Names, direction_products
 from neuralmirror.genome.laws import Laws, find_laws
 from neuralmirror.genome.windows import Columns, Panel, Stretch, products
 from neuralmirror.mirror.clusters import cut_tree
@@ -44,7 +45,7 @@ class Groups:
 
     starts: NDArray[np.int64]  # (g + 1,)
     members: NDArray[np.int64]  # (m,): places in the window
-    codes: NDArray[np.int64]  # (g,)
+    names: Names
 
     @staticmethod
     def of_labels(stretch: Stretch, labels: NDArray[np.int64], chosen: NDArray[np.bool_] | None = None) -> Groups:
@@ -52,8 +53,11 @@ class Groups:
         places = np.arange(len(labels)) if chosen is None else np.flatnonzero(chosen)
         order = places[np.argsort(labels[places], kind="stable")]
         codes, starts = np.unique(labels[order], return_index=True)
+        turns = np.searchsorted(np.unique(labels), codes) % TURNS
         members = order + (stretch.first - stretch.low)
-        return Groups(np.append(starts, len(order)).astype(np.int64), members.astype(np.int64), codes)
+        return Groups(
+            np.append(starts, len(order)).astype(np.int64), members.astype(np.int64), Names(stretch.first, codes, turns)
+        )
 
 
 @dataclass(frozen=True)
@@ -91,17 +95,18 @@ def scan(
     for stretch in stretches:
         window = Window.read(panel, stretch, response, device)
         labels, blocks = _clusters(window, stretch, cuts, partitions)
+        columns = torch.from_numpy(window.columns).to(device)
         scores = np.zeros((len(labels), len(seeds), stretch.last - stretch.first), dtype=np.float32)
         explained = np.zeros(labels.shape, dtype=np.float32)
         for row, of_markers in enumerate(labels):
             groups = Groups.of_labels(stretch, of_markers)
             laws = window.laws(groups)
-            first = groups.codes - stretch.first
+            first = groups.names.codes - stretch.first
             explained[row, first] = laws.explained
             explained[row] = explained[row, of_markers - stretch.first]
             for draw, seed in enumerate(seeds):
                 along = direction_products(
-                    window.columns, response, laws, groups.codes, n_mirrors, seed, window.n_known
+                    columns, torch.from_numpy(response).to(device), laws, groups.names, n_mirrors, seed, window.n_known
                 )
                 scores[row, draw, first] = np.maximum.reduceat(np.abs(along).max(axis=1), groups.starts[:-1])
         found.append(Scan(labels, blocks, scores, explained))

@@ -6,6 +6,7 @@ together with a margin of markers on either side, which may be regressors of its
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -14,26 +15,29 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from neuralmirror.learner.compiled import compiled
+
 Floats = NDArray[np.float64]
 Columns = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 STRETCH, MARGIN = 512, 128  # markers
 MOVE = 96  # markers by which a cut may move to where correlation across it is weakest
+ENOUGH = 2000  # people, to see where that is
 
 
-class Counts(Protocol):
-    """Allele counts that are read in pieces, −1 where missing."""
+class Packed(Protocol):
+    """Genotypes in PLINK 1's coding, four a byte, that are read in pieces."""
 
-    def counts(self, first: int, last: int) -> NDArray[np.int8]:
-        """Markers from `first` up to but not including `last`, (m, n)."""
+    def packed(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Markers from `first` up to but not including `last`, (m, ceil(n/4))."""
 
 
 @dataclass(frozen=True)
 class Panel:
     """The markers and people that take part, and what is adjusted for."""
 
-    genotypes: Counts
+    genotypes: Packed
     markers: Indices  # (p,): those in use, in order
     rows: Indices  # (n,): people in use
     known: Columns  # (f, n): an orthonormal basis of a constant and the covariates
@@ -41,16 +45,37 @@ class Panel:
     def columns(self, first: int, last: int) -> Columns:
         """Markers in use from `first` up to `last`, (m, n): free of what is adjusted for, with mean square 1."""
         chosen = self.markers[first:last]
-        counts = self.genotypes.counts(int(chosen[0]), int(chosen[-1]) + 1)[chosen - chosen[0]][:, self.rows]
-        values, absent = counts.astype(np.float32), counts < 0
-        if absent.any():
-            values[absent] = 0
-            means = values.sum(axis=1) / np.maximum((~absent).sum(axis=1), 1)
-            values += absent * means[:, None].astype(np.float32)
-        values -= values.mean(axis=1, keepdims=True)
-        values -= (values @ self.known.T) @ self.known
-        sizes = np.sqrt(np.einsum("mn,mn->m", values, values) / values.shape[1])
-        return np.asarray(values / np.maximum(sizes, 1e-6)[:, None])
+        packed = self.genotypes.packed(int(chosen[0]), int(chosen[-1]) + 1)
+        values = np.empty((len(chosen), len(self.rows)), dtype=np.float32)
+        _unpack(packed, chosen - chosen[0], self.rows, values)
+        if len(self.known) > 1:
+            values -= (values @ self.known.T) @ self.known
+            sizes = np.sqrt(np.einsum("mn,mn->m", values, values) / values.shape[1])
+            values /= np.maximum(sizes, 1e-6)[:, None]
+        return values
+
+    def some_people(self, most: int) -> Panel:
+        """Every so manieth person, at most this many, with nothing to adjust for but the mean."""
+        rows = self.rows[:: -(-len(self.rows) // most)]
+        return Panel(self.genotypes, self.markers, rows, np.full((1, len(rows)), len(rows) ** -0.5, dtype=np.float32))
+
+
+@compiled
+def _unpack(packed, markers, rows, values):  # type: ignore[no-untyped-def]
+    """Allele counts with mean 0 and mean square 1 over the rows; missing ones stand at the mean."""
+    n = len(rows)
+    for m in range(len(markers)):
+        line, seen = packed[markers[m]], np.zeros(4)
+        for i in range(n):
+            seen[(line[rows[i] >> 2] >> (2 * (rows[i] & 3))) & 3] += 1.0
+        known = max(seen[0] + seen[2] + seen[3], 1.0)
+        mean = (2.0 * seen[0] + seen[2]) / known
+        square = seen[0] * (2.0 - mean) ** 2 + seen[2] * (1.0 - mean) ** 2 + seen[3] * mean**2
+        scale = math.sqrt(n / square) if square > 0.0 else 0.0
+        level = np.zeros(4, dtype=np.float32)
+        level[0], level[2], level[3] = (2.0 - mean) * scale, (1.0 - mean) * scale, -mean * scale
+        for i in range(n):
+            values[m, i] = level[(line[rows[i] >> 2] >> (2 * (rows[i] & 3))) & 3]
 
 
 def products(columns: Columns, device: str = "cpu") -> Columns:
@@ -86,7 +111,7 @@ def cut_chromosome(
 
     `may_cut` (markers in use,) says where no given group would be torn; where it forbids all places near, none is cut.
     """
-    move = min(MOVE, size // 4)
+    move, panel = min(MOVE, size // 4), panel.some_people(ENOUGH)
     cuts = [_weakest_cut(panel, at, move, may_cut) for at in range(first + size, last - size // 2, size)]
     bounds = [first, *(cut for cut in cuts if cut is not None), last]
     return [Stretch(a, b, max(first, a - margin), min(last, b + margin)) for a, b in pairwise(bounds)]
