@@ -18,6 +18,7 @@ from neuralmirror.evaluation import Maker, Record, Scenario
 from neuralmirror.studies import scenarios as bench
 from neuralmirror.studies.agreement import agreement_table, run_agreement, write_agreement
 from neuralmirror.studies.bench_methods import bench_methods
+from neuralmirror.studies.genomes import genome_table, run_genomes, write_genomes
 from neuralmirror.studies.random_designs import random_scenarios
 from neuralmirror.studies.random_page import random_tables, write_random
 from neuralmirror.studies.records import read_records
@@ -84,7 +85,26 @@ class Drawn:
     """Write the page of the agreement of seeds from the records instead of running anything."""
 
 
-WORK, DRAWN = Work(), Drawn()
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Genomes:
+    """Simulated genomes instead of named scenarios."""
+
+    genomes: int | None = None
+    """So many traits on simulated genotypes of two kinds, at three resolutions; --seed fixes them."""
+    people: int = 3000
+    """People of these genotypes."""
+    markers: int = 22_000
+    """Markers of these genotypes."""
+    causal: int = 80
+    """Markers that cause a trait."""
+    scratch: Path = FOLDER / "genomes"
+    """Folder where the simulated genotypes are kept."""
+    genomes_table: bool = False
+    """Write the page of the genomes from the records instead of running anything."""
+
+
+WORK, DRAWN, GENOMES = Work(), Drawn(), Genomes()
 
 
 def trial(
@@ -94,6 +114,7 @@ def trial(
     table: bool = False,
     work: Work = WORK,
     drawn: Drawn = DRAWN,
+    genomes: Genomes = GENOMES,
 ) -> None:
     """Run selectors on data with a known truth; print FDR and power with standard errors.
 
@@ -126,6 +147,11 @@ def trial(
         write_agreement(_found(path, "neuralmirror trial --agreement 20"), work.page or FOLDER / "agreement.md")
     elif drawn.agreement is not None:
         run_seeds(drawn, work)
+    elif genomes.genomes_table:
+        path = work.records or FOLDER / "genomes.jsonl"
+        write_genomes(_found(path, "neuralmirror trial --genomes 10"), work.page or FOLDER / "genomes.md")
+    elif genomes.genomes is not None:
+        run_traits(genomes, drawn.seed, work)
     elif table:
         path = work.records or FOLDER / "trials.jsonl"
         write_trials(_found(path, "neuralmirror trial --all"), work.page or FOLDER / "trials.md")
@@ -157,6 +183,16 @@ def run_seeds(drawn: Drawn, work: Work) -> None:
     path, jobs = work.records or FOLDER / "agreement.jsonl", work.jobs or bench.available_cores()
     with connected(work.cluster):
         _say(agreement_table(run_agreement(work.data, seeds, repeats, path, jobs, not work.quiet)))
+
+
+def run_traits(genomes: Genomes, seed: int, work: Work) -> None:
+    """Select from simulated genomes and print how far the truth was found."""
+    for name in ("people", "markers", "causal", "genomes"):
+        checks.check_count(name, getattr(genomes, name))
+    path, jobs = work.records or FOLDER / "genomes.jsonl", work.jobs or bench.available_cores()
+    sizes = genomes.people, genomes.markers, genomes.causal
+    found = run_genomes(sizes, genomes.genomes or 1, seed, genomes.scratch, path, jobs, not work.quiet)
+    _say(genome_table([one for one in found if one.get("bench") == "genomes" and one["seed"] >= seed]))
 
 
 def run(chosen: list[Scenario], replicates: int, work: Work, name: str, fit: Fit | None = None) -> list[Record]:
