@@ -16,6 +16,7 @@ from torch import Tensor
 from neuralmirror.learner import embedding
 from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.terms import orthogonal
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -44,6 +45,51 @@ def curved_features(inputs: Inputs, residual: Floats) -> Indices:
         smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (p, K+1)
         found.append(chunk[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
     return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+
+
+def best_relations(inputs: Inputs, goals: Floats, lines_only: bool) -> Floats:
+    """How far the closest relation of each feature to one of some goals (n, g) is beyond chance: normal scores (p,).
+
+    A relation is what a main effect may be: a line, or smooth or rough waves, of any direction. The sum of squared
+    products with a goal is a chi-squared number where there is no relation; its cube root is nearly normal (Wilson and
+    Hilferty, 1931), so that relations of all kinds are on one scale.
+    """
+    r = _standardised(goals, inputs.n_seen)[:, : inputs.n_seen].astype(np.float32)  # (g, n)
+    best = np.empty(inputs.n_features)
+    plain = np.flatnonzero(inputs.single)
+    if len(plain):
+        columns = inputs.first_column[plain]
+        kinds = [(_of_lines(inputs.directions[columns, :, None, : inputs.n_seen], r), 1)]
+        if not lines_only:
+            values = embedding.waves(inputs.scores[columns, :, : inputs.n_seen], ROUGH_WAVES)
+            z = _squared_products(values, r) / inputs.n_seen  # (p, K+1, waves, g)
+            kinds += [(z[:, :, :SMOOTH_WAVES], SMOOTH_WAVES), (z, ROUGH_WAVES)]
+        best[plain] = np.max([_normal_score(some.sum(axis=2), count).max(axis=(1, 2)) for some, count in kinds], axis=0)
+    for feature in np.flatnonzero(~inputs.single).tolist():
+        blocks = orthogonal(inputs.block(feature), inputs.n_seen)
+        scores = [
+            _normal_score(_of_lines(block[None, :, : inputs.n_seen], r).sum(axis=1), len(block)) for block in blocks
+        ]
+        best[feature] = np.max(scores)
+    return best
+
+
+def _squared_products(values: NDArray[np.float32], r: NDArray[np.float32]) -> Floats:
+    """The squares of the products of all columns (..., n) with all goals (g, n): (..., g)."""
+    products = values.reshape(-1, values.shape[-1]) @ r.T
+    return np.asarray(np.square(products, dtype=np.float64).reshape(*values.shape[:-1], len(r)))
+
+
+def _of_lines(lines: NDArray[np.float32], r: NDArray[np.float32]) -> Floats:
+    """The same for columns of any length, as if they had length 1."""
+    lengths = np.einsum("...n,...n->...", lines, lines, dtype=np.float64)
+    return np.asarray(_squared_products(lines, r) / np.maximum(lengths, 1e-12)[..., None])
+
+
+def _normal_score(chi_squared: Floats, freedom: int) -> Floats:
+    """About the standard normal number that is exceeded as rarely as a chi-squared one."""
+    spread = 2 / (9 * freedom)
+    return np.asarray((np.cbrt(chi_squared / freedom) - (1 - spread)) / spread**0.5)
 
 
 def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu") -> Indices:

@@ -212,7 +212,8 @@ def nearest_neighbours(rows: NDArray[np.float32], count: int, group: Indices, n_
     nearest = np.empty((p, count), dtype=np.intp)
 
     def of_block(block: Indices) -> None:
-        r = np.abs(rows[block] @ rows.T)  # (b, p)
+        r = rows[block] @ rows.T  # (b, p)
+        np.abs(r, out=r)
         r[group[block][:, None] == group] = -1
         near = np.argpartition(-r, count - 1, axis=1)[:, :count]
         nearest[block] = np.take_along_axis(near, np.argsort(-np.take_along_axis(r, near, axis=1), axis=1), axis=1)
@@ -238,13 +239,19 @@ def row_spread(residual: Floats) -> Floats:
     v is the mean square of the others' residuals in the row and b, within [0, 1], the slope of a column's squared
     residual on it over all rows and columns: about 0 for normal data, and 1 where rows are large or small as a whole.
     """
-    squares = residual**2 / np.maximum((residual**2).mean(axis=0), 1e-12)
-    p = squares.shape[1]
-    others = (squares.sum(axis=1, keepdims=True) - squares) / max(1, p - 1)
+    squares = residual**2  # as large as X, and so is what follows: in place
+    squares /= np.maximum(squares.mean(axis=0), 1e-12)
+    others = squares.sum(axis=1, keepdims=True) - squares
+    others /= max(1, squares.shape[1] - 1)
     about = others - others.mean(axis=0)
-    slope = float(np.clip((squares * about).sum() / max(float((about**2).sum()), 1e-12), 0, 1))
-    variance = np.maximum(1 + slope * (others - 1), 0.02)
-    return np.asarray(np.sqrt(variance / variance.mean(axis=0)))
+    along = float(np.multiply(squares, about, out=squares).sum())
+    slope = float(np.clip(along / max(float(np.square(about, out=about).sum()), 1e-12), 0, 1))
+    variance = np.subtract(others, 1, out=others)
+    variance *= slope
+    variance += 1
+    np.maximum(variance, 0.02, out=variance)
+    variance /= variance.mean(axis=0)
+    return np.asarray(np.sqrt(variance, out=variance))
 
 
 def draw_copies(

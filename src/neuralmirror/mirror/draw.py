@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner.sparse import Response
-from neuralmirror.learner.stacking import Engine, LearnerFit
+from neuralmirror.learner.stacking import Engine
 from neuralmirror.mirror import effects, screening
 from neuralmirror.mirror.directions import Directions, conditional_directions, independent_directions
 from neuralmirror.mirror.individual import individual
@@ -35,6 +36,7 @@ class Draw:
     weights: dict[str, float]
     explained: dict[str, float]
     transform: str
+    n_learnt: int  # features that the learner saw
     law: dict[str, dict[str, float]]
     curve_features: Indices  # (f,): the features whose main effects are kept
     curve_x: Floats  # (f, points)
@@ -57,64 +59,83 @@ class Plan:
 
     def draw(self, data: StandardisedData, engine: Engine, seed: int, place: Path | None = None) -> Draw:
         """Draw the directions, learn from them, and measure how strongly the learner follows each."""
-        if self.noise == "independent" and self.screen is not None:
-            data, response, kept = self._screened_on_a_third(data, engine, seed)
-            directions, transform = self._directions(data, engine, seed, kept), "standard"
+        if self.noise == "independent":
+            data, kept = (data, None) if self.screen is None else self._screened_on_a_third(data, engine, seed)
+            directions = self._directions(data, engine, seed, kept)
+            response, transform = standard_response(data), "standard"
+            facts = self._facts(directions, kept)
         else:
-            directions, kept = self._directions(data, engine, seed), None
+            directions = self._directions(data, engine, seed)
+            facts = self._facts(directions)
+            directions, kept = self._within_budget(replace(directions, law=None), data, engine, seed)
             response, transform = choose_response(data, directions, seed)
-        law, others = check_law(directions), np.zeros(len(self.feature))
-        others[self._columns_of(kept)] = directions.explained_by_others
-        if self.noise == "conditional" and self.screen is not None:
-            size = screening.screen_size(self.screen, len(data.x), directions.n_features)
-            kept = screening.best_by_any_direction(directions, response, size, engine, seed)
-            directions = directions.features(kept)
+            if self.screen is not None:
+                directions, kept = self._screened(directions, response, kept, engine, seed)
+                facts = facts | {"scales": self._placed(directions.scales, kept)}
         fit, strengths = SCHEMES[self.scheme](directions, response, engine, seed, place)
-        return self._measured(directions, kept, fit, strengths, others, transform, law)
-
-    def _measured(
-        self,
-        directions: Directions,
-        kept: Indices | None,
-        fit: LearnerFit,
-        strengths: Floats,
-        others: Floats,
-        transform: str,
-        law: dict[str, dict[str, float]],
-    ) -> Draw:
-        """What a fit found, in the places of all features; those that were not kept have strength zero."""
-        shapes, columns = effects.curves_of(fit, directions), self._columns_of(kept)
+        shapes = effects.curves_of(fit, directions)
         every = np.arange(len(strengths)) if kept is None else kept
-        placed, scales = np.zeros((int(self.feature[-1]) + 1, strengths.shape[1])), np.zeros(len(self.feature))
-        levels = np.full(len(self.feature), np.nan)
-        placed[every], scales[columns], levels[columns] = strengths, directions.scales, shapes.levels
+        placed = np.zeros((int(self.feature[-1]) + 1, strengths.shape[1]))
+        placed[every] = strengths
         return Draw(
             strengths=placed,
-            scales=scales,
-            explained_by_others=others,
             weights=fit.weights,
             explained=fit.explained,
             transform=transform,
-            law=law,
+            n_learnt=len(every),
             curve_features=every[shapes.features],
             curve_x=shapes.x,
             curve_y=shapes.y,
             pairs=every[shapes.pairs],
             pair_strengths=shapes.pair_strengths,
-            level_y=levels,
+            level_y=self._placed(shapes.levels, kept, np.nan),
+            **facts,
         )
+
+    def _facts(self, directions: Directions, kept: Indices | None = None) -> dict[str, Any]:
+        """What a draw tells of the directions themselves, whatever is learnt from them."""
+        return {
+            "scales": self._placed(directions.scales, kept),
+            "explained_by_others": self._placed(directions.explained_by_others, kept),
+            "law": check_law(directions),
+        }
+
+    def _placed(self, values: Floats, kept: Indices | None, elsewhere: float = 0.0) -> Floats:
+        """Values of the columns of some features in the places of all columns."""
+        placed = np.full(len(self.feature), elsewhere)
+        placed[self._columns_of(kept)] = values
+        return placed
+
+    def _within_budget(
+        self, directions: Directions, data: StandardisedData, engine: Engine, seed: int
+    ) -> tuple[Directions, Indices | None]:
+        """The directions of as many features as the learner has room for, and which these are; None for all."""
+        size = screening.most_features(len(data.x), directions.values.shape[1])
+        asked = screening.screen_size(self.screen, len(data.x), directions.n_features) if self.screen is not None else 0
+        if engine.learner == "network" or directions.n_features <= max(size, asked):
+            return directions, None
+        kept = screening.closest_relations(directions, data, max(size, asked), engine, seed)
+        return directions.features(kept), kept
+
+    def _screened(
+        self, directions: Directions, response: Response, kept: Indices | None, engine: Engine, seed: int
+    ) -> tuple[Directions, Indices]:
+        """The directions of the features that a user's screening keeps, and which these are."""
+        assert self.screen is not None
+        size = screening.screen_size(self.screen, len(response.values), directions.n_features)
+        best = screening.best_by_any_direction(directions, response, size, engine, seed)
+        return directions.features(best), best if kept is None else kept[best]
 
     def _screened_on_a_third(
         self, data: StandardisedData, engine: Engine, seed: int
-    ) -> tuple[StandardisedData, Response, Indices]:
+    ) -> tuple[StandardisedData, Indices]:
         """The paper's screening: rank on a third of the rows, go on with the others."""
         assert self.screen is not None
         ranking, others = screening.split_rows(data, seed)
         size = screening.screen_size(self.screen, len(data.x), int(data.group[-1]) + 1)
         part = data.rows(ranking)
         kept = screening.best_on_a_third(part, standard_response(part), size, engine, seed)
-        rest = data.rows(others).columns(self._columns_of(kept))
-        return rest, standard_response(rest), kept
+        return data.rows(others).columns(self._columns_of(kept)), kept
 
     def _columns_of(self, kept: Indices | None) -> Indices:
         """The columns, in the learner's order, of some features; None for all of them."""

@@ -97,6 +97,7 @@ class NeuralGaussianMirror(ControlledSelector):
     indistinguishable_features_ : features that the others all but determine
     constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
     n_mirrors_, target_transform_ : opponents per feature, and whether ranks of y were predicted
+    n_learnt_ : features that the learner saw: all, or as many as it has room for in wide tables
     """
 
     def __init__(
@@ -283,6 +284,7 @@ class NeuralGaussianMirror(ControlledSelector):
         self.explained_ = _mean_of([draw.explained for draw in draws])
         self.target_transform_ = draws[0].transform
         self.law_checks_ = draws[0].law
+        self.n_learnt_ = draws[0].n_learnt
         self._store_effects(draws, place)
         columns = self._in_columns(mirror_statistics(strengths))
         leading = self._leaders == np.arange(self.n_features_in_)  # a group is counted once

@@ -20,7 +20,7 @@ def choose_response(data: StandardisedData, directions: Directions, seed: int) -
     The fit sees all directions alike. A feature that y does not depend on, its ranks do not depend on either.
     """
     plain = standard_response(data)
-    if data.classes or len(np.unique(data.y)) <= 2 or directions.law is None:
+    if data.classes or len(np.unique(data.y)) <= 2:
         return plain, "standard"
     inputs, _ = blinded(directions)
     ranked = Response(rank_normal(data.y)[:, None])
