@@ -47,6 +47,27 @@ class Inputs:
         """Normal scores of every column's directions, (columns, K+1, n)."""
         return embedding.normal_scores(self.directions, self.n_seen)
 
+    @cached_property
+    def seen_scores(self) -> NDArray[np.float32]:
+        """The scores of the rows that may be learnt from, (columns, K+1, n seen): all that a scan needs."""
+        if self.n_seen == self.directions.shape[2]:
+            return self.scores
+        return embedding.normal_scores(self.directions[..., : self.n_seen])
+
+    @cached_property
+    def _scores_of_columns(self) -> dict[int, NDArray[np.float32]]:
+        """The scores of those columns that were asked for."""
+        return {}
+
+    def _scores_of(self, column: int) -> NDArray[np.float32]:
+        """The scores of one column in all rows, (K+1, n)."""
+        if "scores" in vars(self) or self.n_seen == self.directions.shape[2]:
+            return np.asarray(self.scores[column])
+        known = self._scores_of_columns
+        if column not in known:
+            known[column] = embedding.normal_scores(self.directions[[column]], self.n_seen)[0]
+        return known[column]
+
     def block(self, feature: int) -> NDArray[np.float32]:
         """The columns of one feature's directions, (K+1, c, n)."""
         first, last = self.first_column[feature : feature + 2]
@@ -56,7 +77,7 @@ class Inputs:
         """The embedding of one feature's directions, (K+1, count, n); of a group, its first columns."""
         if not self.single[feature]:
             return self.block(feature)[:, :count]
-        return embedding.waves(self.scores[self.first_column[feature]], count, self.n_seen)
+        return embedding.waves(self._scores_of(int(self.first_column[feature])), count, self.n_seen)
 
     def features(self, index: NDArray[np.intp]) -> Inputs:
         """Some of the features, in their order."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan, terms
+from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
@@ -201,17 +202,6 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) ->
     if len(known) == len(every.columns):
         return of_lines
     return joined_products(every.columns[:, :n_seen], known, of_lines)
-
-
-def joined_products(columns: Block, known: Indices, products: Products) -> Products:
-    """The products of all columns (c, n), of which those of some among each other are known."""
-    joined = np.empty((len(columns), len(columns)), dtype=np.float32)
-    run = slice(known[0], known[-1] + 1)
-    joined[(run, run) if len(known) == known[-1] + 1 - known[0] else np.ix_(known, known)] = products
-    others = np.setdiff1d(np.arange(len(columns)), known)
-    joined[others] = columns[others] @ columns.T
-    joined[:, others] = joined[others].T
-    return joined
 
 
 def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:

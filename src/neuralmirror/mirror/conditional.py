@@ -24,6 +24,7 @@ from scipy.special import softmax
 
 from neuralmirror._internal.standardised import standardised
 from neuralmirror._internal.threads import in_threads
+from neuralmirror.mirror.neighbours import nearest_neighbours
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -204,22 +205,6 @@ def unexplained(target: Basis, regressors: Basis, counts: list[int]) -> Floats:
 def project(basis: Basis, values: Basis) -> Basis:
     """The part of vectors (b, k, n) within the span of orthonormal ones (b, m, n)."""
     return np.asarray((values @ basis.swapaxes(1, 2)) @ basis)
-
-
-def nearest_neighbours(rows: NDArray[np.float32], count: int, group: Indices, n_jobs: int = 1) -> Indices:
-    """The columns of other groups that each column (p, n) is most correlated with, nearest first: (p, count)."""
-    p = len(rows)
-    nearest = np.empty((p, count), dtype=np.intp)
-
-    def of_block(block: Indices) -> None:
-        r = rows[block] @ rows.T  # (b, p)
-        np.abs(r, out=r)
-        r[group[block][:, None] == group] = -1
-        near = np.argpartition(-r, count - 1, axis=1)[:, :count]
-        nearest[block] = np.take_along_axis(near, np.argsort(-np.take_along_axis(r, near, axis=1), axis=1), axis=1)
-
-    in_threads(of_block, np.array_split(np.arange(p), 4 * p * p // BLOCK + 1), n_jobs)
-    return nearest
 
 
 def principal_components(x: Floats, count: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
