@@ -174,11 +174,10 @@ def _products(left: Tensor, right: Tensor, rest: Tensor, each: int) -> Tensor:
     """
     best = torch.zeros(0)
     for r in rest:
-        z = (left * r) @ right.mT
-        if z.device.type == "cpu":
-            z = torch.from_numpy(largest_of_blocks(z.numpy(), each))
+        if left.device.type == "cpu":  # NumPy's products are a third faster than PyTorch's there
+            z = torch.from_numpy(largest_of_blocks((left * r).numpy() @ right.numpy().T, each))
         else:
-            z = z.abs_().unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3))
+            z = ((left * r) @ right.mT).abs_().unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3))
         best = torch.maximum(best, z) if best.numel() else z
     return torch.div(best, left.shape[1] ** 0.5).triu(1)
 
