@@ -1,5 +1,7 @@
 """Compiled passes over matrices against what NumPy and SciPy say."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
@@ -61,6 +63,14 @@ def test_scores_of_single_features_and_of_seen_rows_are_those_of_all():
     np.testing.assert_array_equal(inputs.scores[..., :35], seen)
     for feature, waves in enumerate(one):
         np.testing.assert_array_equal(inputs.waves(feature, 4), waves)
+
+
+def test_what_inputs_know_of_themselves_is_not_sent_along():
+    inputs = inputs_of(problem(n=60, p=5))
+    products = inputs.products_of_lines
+    again = pickle.loads(pickle.dumps(inputs))
+    assert set(vars(again)) == {"directions", "feature", "covariates", "n_seen"}
+    np.testing.assert_array_equal(again.products_of_lines, products)
 
 
 def test_neighbours_are_the_most_correlated_of_other_groups():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.learner import embedding
+from neuralmirror.learner import embedding, terms
 
 Floats = NDArray[np.float64]
+
+MOST_BYTES = 2**29  # of the products of lines
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,10 @@ class Inputs:
     feature: NDArray[np.intp]  # (columns of X,): 0..p−1, in order; the columns of a group are neighbours
     covariates: Floats  # (n, c)
     n_seen: int  # the first rows; the others are predicted only
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to a worker: not what follows from the rest."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_features(self) -> int:
@@ -67,6 +74,21 @@ class Inputs:
         if column not in known:
             known[column] = embedding.normal_scores(self.directions[[column]], self.n_seen)[0]
         return known[column]
+
+    @cached_property
+    def products_of_lines(self) -> NDArray[np.float32] | None:
+        """The products of the covariates and the lines of all directions over the rows seen, if memory allows."""
+        if 4 * self.directions[..., 0].size ** 2 > MOST_BYTES:
+            return None
+        (fixed,) = terms.covariate_term(self.covariates, self.directions.shape[2], self.n_seen)
+        lines = [line for feature in range(self.n_features) for line in self.lines(feature)]
+        seen = np.concatenate([fixed.columns, *lines])[:, : self.n_seen]
+        return np.asarray(seen @ seen.T)
+
+    def lines(self, feature: int) -> list[terms.Block]:
+        """The columns of the line of each of a feature's directions, (c, n) each and orthogonal."""
+        block = self.block(feature)
+        return list(block) if block.shape[1] == 1 else terms.orthogonal(block, self.n_seen)
 
     def block(self, feature: int) -> NDArray[np.float32]:
         """The columns of one feature's directions, (K+1, c, n)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -38,6 +39,16 @@ class Directions:
     def explained_by_others(self) -> Floats:
         """The share of each column's variance that the other features predict, (columns,)."""
         return np.zeros(len(self.values)) if self.law is None else self.law.explained
+
+    @cached_property
+    def blinded(self) -> tuple[Inputs, Indices]:
+        """See `blinded`; once for all learners, which share what the inputs know of themselves."""
+        first = np.searchsorted(self.feature, np.arange(self.n_features))
+        blocks = np.split(self.values, first[1:])  # of each feature (c, K+1, n)
+        keys = np.array([[zlib.crc32(column.tobytes()) for column in block.swapaxes(0, 1)] for block in blocks])
+        order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
+        values = np.take_along_axis(self.values, order[self.feature][:, :, None], axis=1)
+        return Inputs(values, self.feature, self.covariates, values.shape[2]), order
 
     def features(self, index: Indices) -> Directions:
         """Some of the features."""
@@ -84,13 +95,7 @@ def blinded(directions: Directions) -> tuple[Inputs, Indices]:
     The directions of a feature are put in an order that follows from their values alone, so that no learner can know
     which of them is the feature: exchanging X_j with a copy exchanges their strengths and changes nothing else.
     """
-    first = np.searchsorted(directions.feature, np.arange(directions.n_features))
-    blocks = np.split(directions.values, first[1:])  # of each feature (c, K+1, n)
-    keys = np.array([[zlib.crc32(column.tobytes()) for column in block.swapaxes(0, 1)] for block in blocks])
-    order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
-    values = np.take_along_axis(directions.values, order[directions.feature][:, :, None], axis=1)
-    inputs = Inputs(values, directions.feature, directions.covariates, values.shape[2])
-    return inputs, order
+    return directions.blinded
 
 
 def unblinded(strengths: Floats, order: Indices) -> Floats:

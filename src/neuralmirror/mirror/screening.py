@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from neuralmirror._internal.standardised import StandardisedData, rank_normal, response_columns
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan
-from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.inputs import MOST_BYTES, Inputs
 from neuralmirror.learner.perceptron import fit_network
-from neuralmirror.learner.sparse import MOST_BYTES, QUICK, Response, fit_sparse
+from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
 from neuralmirror.learner.stacking import Engine
 from neuralmirror.mirror.directions import Directions, blinded
 from neuralmirror.mirror.response import standard_response
