@@ -242,13 +242,13 @@ def row_spread(residual: Floats) -> Floats:
 def draw_copies(
     law: ConditionalLaw,
     x: Floats,
-    n_copies: int,
+    copies: NDArray[np.float32],
     generators: list[np.random.Generator],
     group: Indices,
     n_jobs: int = 1,
-) -> NDArray[np.float32]:
-    """X̃_j^1..K of every column, (columns, K, n). Columns of one group are drawn together."""
-    copies = np.empty((x.shape[1], n_copies, len(x)), dtype=np.float32)
+) -> None:
+    """X̃_j^1..K of every column into `copies` (columns, K, n). Columns of one group are drawn together."""
+    n_copies = copies.shape[1]
     discrete: dict[int, list[Indices]] = {}  # by number of levels: the columns of each feature of few values
     turned = np.zeros(x.shape[1], dtype=bool)  # columns whose residuals are drawn
     starts = np.flatnonzero(np.diff(group, prepend=-1))
@@ -273,7 +273,6 @@ def draw_copies(
         copies[block] = law.mean[:, block].T[:, None] + rest
 
     law.regression.for_blocks(np.flatnonzero(turned), match, n_jobs)
-    return copies
 
 
 def _few_values(column: Floats) -> bool:

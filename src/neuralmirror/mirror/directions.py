@@ -67,8 +67,9 @@ def conditional_directions(
 ) -> Directions:
     """X_j and X̃_j^k = E[X_j | X_-j] + residuals drawn anew."""
     law = conditional_law(data.x, data.covariates, data.group, n_jobs)
-    copies = draw_copies(law, data.x, n_mirrors, feature_generators(data.x, *seed), data.group, n_jobs)
-    return _joined(data, copies, law.scales, law)
+    values = _beside_x(data, n_mirrors)
+    draw_copies(law, data.x, values[:, 1:], feature_generators(data.x, *seed), data.group, n_jobs)
+    return _centred(data, values, law.scales, law)
 
 
 def independent_directions(
@@ -78,13 +79,22 @@ def independent_directions(
     z = draw_noise(feature_generators(data.x, *seed), len(data.x), n_mirrors).astype(np.float32, order="C")
     x = torch.from_numpy(data.x).to(device, torch.float32)
     scales = rule(x, torch.from_numpy(z).to(device)).double().cpu().numpy()
-    return _joined(data, scales.astype(np.float32)[:, None, None] * z.transpose(1, 2, 0), scales)
+    values = _beside_x(data, n_mirrors)
+    np.multiply(scales.astype(np.float32)[:, None, None], z.transpose(1, 2, 0), out=values[:, 1:])
+    return _centred(data, values, scales)
 
 
-def _joined(
-    data: StandardisedData, opponents: NDArray[np.float32], scales: Floats, law: ConditionalLaw | None = None
+def _beside_x(data: StandardisedData, n_mirrors: int) -> NDArray[np.float32]:
+    """X, and room for its opponents: (columns, K+1, n), which is held once, as wide tables fill the memory."""
+    values = np.empty((data.x.shape[1], 1 + n_mirrors, len(data.x)), dtype=np.float32)
+    values[:, 0] = data.x.T
+    return values
+
+
+def _centred(
+    data: StandardisedData, values: NDArray[np.float32], scales: Floats, law: ConditionalLaw | None = None
 ) -> Directions:
-    values = np.concatenate([data.x.T[:, None].astype(np.float32), opponents], axis=1)
+    """Directions of which each is about zero."""
     values -= values.mean(axis=2, keepdims=True)
     return Directions(values, data.group, data.covariates, scales, law)
 
