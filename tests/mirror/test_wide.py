@@ -7,6 +7,7 @@ import pytest
 
 from builders import problem
 from fitting import QUIET, data, mirror
+from neuralmirror import SelectionWarning
 from neuralmirror._internal.standardised import StandardisedData, standardised
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.stacking import Engine
@@ -54,7 +55,7 @@ def test_tables_of_moderate_width_are_learnt_from_whole():
 def test_room_shrinks_with_rows_and_with_copies_and_does_not_vanish():
     assert most_features(4000, 5) < most_features(1000, 5)
     assert most_features(1000, 9) < most_features(1000, 5)
-    assert most_features(10**9, 5) == screening.LEAST
+    assert 2300 < most_features(10**9, 5) < 2400
 
 
 def test_few_rows_leave_room_by_the_memory_of_a_turn():
@@ -116,7 +117,8 @@ def test_lines_curves_and_what_only_shows_beside_others_are_kept():
 def test_features_without_a_place_have_no_statistic_and_keep_their_scale(monkeypatch):
     x, y = data(n=100, p=30)
     monkeypatch.setattr(screening, "most_features", lambda n, n_directions: 8)
-    fitted = mirror().fit(x, y)
+    with pytest.warns(SelectionWarning, match="8 of 30 features"):
+        fitted = mirror().fit(x, y)
     assert fitted.n_learnt_ == 8
     assert (fitted.mirror_statistics_ != 0).sum() <= 8
     assert (fitted.scales_ > 0).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_l
 from neuralmirror._internal.pieces import elsewhere, run_pieces, workers
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
-from neuralmirror.base import ControlledSelector
+from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.stacking import LEARNERS, Engine
 from neuralmirror.mirror import effects
@@ -285,6 +286,13 @@ class NeuralGaussianMirror(ControlledSelector):
         self.target_transform_ = draws[0].transform
         self.law_checks_ = draws[0].law
         self.n_learnt_ = draws[0].n_learnt
+        if self.screen is None and self.n_learnt_ < strengths.shape[1]:
+            warnings.warn(
+                f"X is wider than the learner has room for: it saw {self.n_learnt_} of {strengths.shape[1]} features, "
+                "those with the closest relation to y; set `screen` to another number",
+                SelectionWarning,
+                stacklevel=3,
+            )
         self._store_effects(draws, place)
         columns = self._in_columns(mirror_statistics(strengths))
         leading = self._leaders == np.arange(self.n_features_in_)  # a group is counted once

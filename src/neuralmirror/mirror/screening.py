@@ -27,7 +27,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SCAN_WORK = 1e12  # multiplications that a scan of all pairs of lines may take: some ten seconds
-LEAST = 50  # features that are learnt from whatever the budget says
 BLOCK = 2**21  # bytes of the directions whose waves a thread holds at once
 
 
@@ -48,11 +47,14 @@ def best_by_any_direction(directions: Directions, response: Response, size: int,
 
 
 def most_features(n: int, n_directions: int) -> int:
-    """As many features as the learner has room for: by the pairs of lines that it scans, and by the products of lines
-    that the chain of a turn keeps."""
+    """As many features as the learner has room for.
+
+    That is by the pairs of lines that it scans, and by the products of lines that the chain of a turn keeps; but no
+    fewer than those whose products of all lines are kept at once.
+    """
     by_work = (SCAN_WORK / n) ** 0.5 / n_directions
-    by_memory = (MOST_BYTES / 4) ** 0.5 / (1 + (n_directions - 1) / TURNS)
-    return max(LEAST, int(min(by_work, by_memory)))
+    lines = (MOST_BYTES / 4) ** 0.5
+    return max(int(lines / n_directions), int(min(by_work, lines / (1 + (n_directions - 1) / TURNS))))
 
 
 def closest_relations(directions: Directions, data: StandardisedData, size: int, engine: Engine, seed: int) -> Indices:
