@@ -68,7 +68,7 @@ class Plan:
             directions = self._directions(data, engine, seed)
             facts = self._facts(directions)
             directions, kept = self._within_budget(replace(directions, law=None), data, engine, seed)
-            response, transform = choose_response(data, directions, seed)
+            response, transform = choose_response(data, directions, seed, engine.n_jobs)
             if self.screen is not None:
                 directions, kept = self._screened(directions, response, kept, engine, seed)
                 facts = facts | {"scales": self._placed(directions.scales, kept)}
