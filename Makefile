@@ -50,9 +50,10 @@ reliability: $(STAMP)  ## kill runs, fill the disk, run at once, damage files; s
 bench: $(STAMP)  ## every file of benchmarks/, one after the other
 	@set -e; for file in $(BENCHES); do echo "== $$file"; $(BIN)/python $$file; done
 
-clean:  ## remove results, builds and caches; the environment stays
+clean:  ## remove results, builds and caches, those of compiled code too; the environment stays
 	rm -rf demo-results smoke-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests -name '*.nb[ic]' -delete
 
 # The build backend comes first, under the constraints too, so that no build downloads a second, unpinned set.
 $(STAMP): pyproject.toml constraints.txt

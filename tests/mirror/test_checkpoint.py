@@ -5,7 +5,7 @@ import pytest
 
 from fitting import QUIET, SCHEMES, data, mirror, paper
 from neuralmirror._internal.cache import cached, fingerprint
-from neuralmirror.mirror.estimator import Draw
+from neuralmirror.mirror.draw import Draw
 
 
 def kept_draws(folder):

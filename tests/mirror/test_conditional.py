@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import binomtest
 
 from neuralmirror._internal.standardised import StandardisedData, standardised
-from neuralmirror.mirror.conditional import conditional_law, level_probabilities, nearest_neighbours
+from neuralmirror.mirror.conditional import conditional_law, level_probabilities
 from neuralmirror.mirror.directions import conditional_directions, independent_directions
 from neuralmirror.mirror.law_check import check_law
+from neuralmirror.mirror.neighbours import nearest_neighbours
 from neuralmirror.mirror.scales import marginal_scales
 
 

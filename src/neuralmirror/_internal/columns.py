@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,10 @@ class Columns:
 def sort_columns(x: NDArray[np.float64]) -> Columns:
     """Set apart constant columns and exact copies of an earlier column."""
     constant = np.flatnonzero(x.max(axis=0) == x.min(axis=0))
-    first: dict[bytes, int] = {}
+    first: dict[bytes, int] = {}  # by digest, for the columns of a wide table would fill the memory once more
     copies: dict[int, int] = {}
     for j in np.setdiff1d(np.arange(x.shape[1]), constant):
-        earlier = first.setdefault((x[:, j] + 0.0).tobytes(), int(j))  # + 0.0: −0 and 0 are equal
+        earlier = first.setdefault(blake2b((x[:, j] + 0.0).tobytes()).digest(), int(j))  # + 0.0: −0 and 0 are equal
         if earlier != j:
             copies[int(j)] = earlier
     usable = np.setdiff1d(np.arange(x.shape[1]), [*constant, *copies])

@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
+from neuralmirror.learner.compiled import compiled
+
+BLOCK = 2**24  # bytes of ranks at a time
 RANGE = 3.0  # normal scores beyond are set to it
 SMOOTH_WAVES, ROUGH_WAVES = 4, 12
 
@@ -21,19 +23,46 @@ SMOOTH_WAVES, ROUGH_WAVES = 4, 12
 def normal_scores(directions: NDArray[np.float32], n_seen: int | None = None) -> NDArray[np.float32]:
     """Rank-normal scores of (columns, K+1, n) among all directions of a column in the rows seen, within ±3."""
     seen, unseen = np.split(directions, [directions.shape[-1] if n_seen is None else n_seen], axis=-1)
-    pooled = seen.reshape(len(seen), -1)
-    ranks = [rankdata(pooled, axis=-1).reshape(seen.shape)]
-    if unseen.shape[-1]:
-        ordered = np.sort(pooled, axis=-1)
-        ranks.append(np.stack([_ranks_among(known, values) for known, values in zip(ordered, unseen, strict=True)]))
-    chances = (np.concatenate(ranks, axis=-1) - 0.5) / pooled.shape[-1]
-    return np.asarray(np.clip(ndtri(chances), -RANGE, RANGE), dtype=np.float32)
+    count = seen.shape[1] * seen.shape[2]
+    ranks = np.arange(1, 2 * count + 2) / 2
+    table = np.concatenate([[0], np.clip(ndtri((ranks - 0.5) / count), -RANGE, RANGE)]).astype(np.float32)
+    scores = np.empty(directions.shape, dtype=np.float32)
+    for block in np.array_split(np.arange(len(seen)), max(1, len(seen) * count * 8 // BLOCK)):
+        pooled = seen[block].reshape(len(block), -1)
+        order = np.argsort(pooled, axis=-1)
+        known = np.empty_like(pooled)
+        _scores_of_seen(pooled, order, table, known)
+        scores[block, :, : seen.shape[2]] = known.reshape(seen[block].shape)
+        if unseen.shape[-1]:
+            ordered, values = np.take_along_axis(pooled, order, axis=-1), unseen[block].reshape(len(block), -1)
+            found = np.empty_like(values)
+            _scores_of_unseen(ordered, values, table, found)
+            scores[block, :, seen.shape[2] :] = found.reshape(unseen[block].shape)
+    return scores
 
 
-def _ranks_among(ordered: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The ranks that values have, or would have, in an ordered sample; equals share the mean of theirs."""
-    below, up_to = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
-    return np.asarray((below + up_to + 1) / 2)
+@compiled
+def _scores_of_seen(pooled, order, table, scores):  # type: ignore[no-untyped-def]
+    """The score of each value of each row by its rank, which equals share; `table` is by twice the rank."""
+    for row in range(len(pooled)):
+        first = 0
+        while first < pooled.shape[1]:
+            last = first
+            while last + 1 < pooled.shape[1] and pooled[row, order[row, last + 1]] == pooled[row, order[row, first]]:
+                last += 1
+            for place in range(first, last + 1):
+                scores[row, order[row, place]] = table[first + last + 2]
+            first = last + 1
+
+
+@compiled
+def _scores_of_unseen(ordered, values, table, scores):  # type: ignore[no-untyped-def]
+    """The scores of the ranks that values have, or would have, in an ordered sample."""
+    for row in range(len(values)):
+        below = np.searchsorted(ordered[row], values[row], side="left")
+        up_to = np.searchsorted(ordered[row], values[row], side="right")
+        for place in range(values.shape[1]):
+            scores[row, place] = table[below[place] + up_to[place] + 1]
 
 
 def waves(scores: NDArray[np.float32], count: int, n_seen: int | None = None) -> NDArray[np.float32]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.learner import embedding
+from neuralmirror.learner import embedding, terms
 
 Floats = NDArray[np.float64]
+
+MOST_BYTES = 2**29  # of the products of lines
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,10 @@ class Inputs:
     feature: NDArray[np.intp]  # (columns of X,): 0..p−1, in order; the columns of a group are neighbours
     covariates: Floats  # (n, c)
     n_seen: int  # the first rows; the others are predicted only
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to a worker: not what follows from the rest."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_features(self) -> int:
@@ -47,6 +54,42 @@ class Inputs:
         """Normal scores of every column's directions, (columns, K+1, n)."""
         return embedding.normal_scores(self.directions, self.n_seen)
 
+    @cached_property
+    def seen_scores(self) -> NDArray[np.float32]:
+        """The scores of the rows that may be learnt from, (columns, K+1, n seen): all that a scan needs."""
+        if self.n_seen == self.directions.shape[2]:
+            return self.scores
+        return embedding.normal_scores(self.directions[..., : self.n_seen])
+
+    @cached_property
+    def _scores_of_columns(self) -> dict[int, NDArray[np.float32]]:
+        """The scores of those columns that were asked for."""
+        return {}
+
+    def _scores_of(self, column: int) -> NDArray[np.float32]:
+        """The scores of one column in all rows, (K+1, n)."""
+        if "scores" in vars(self) or self.n_seen == self.directions.shape[2]:
+            return np.asarray(self.scores[column])
+        known = self._scores_of_columns
+        if column not in known:
+            known[column] = embedding.normal_scores(self.directions[[column]], self.n_seen)[0]
+        return known[column]
+
+    @cached_property
+    def products_of_lines(self) -> NDArray[np.float32] | None:
+        """The products of the covariates and the lines of all directions over the rows seen, if memory allows."""
+        if 4 * self.directions[..., 0].size ** 2 > MOST_BYTES:
+            return None
+        (fixed,) = terms.covariate_term(self.covariates, self.directions.shape[2], self.n_seen)
+        lines = [line for feature in range(self.n_features) for line in self.lines(feature)]
+        seen = np.concatenate([fixed.columns, *lines])[:, : self.n_seen]
+        return np.asarray(seen @ seen.T)
+
+    def lines(self, feature: int) -> list[terms.Block]:
+        """The columns of the line of each of a feature's directions, (c, n) each and orthogonal."""
+        block = self.block(feature)
+        return list(block) if block.shape[1] == 1 else terms.orthogonal(block, self.n_seen)
+
     def block(self, feature: int) -> NDArray[np.float32]:
         """The columns of one feature's directions, (K+1, c, n)."""
         first, last = self.first_column[feature : feature + 2]
@@ -56,7 +99,7 @@ class Inputs:
         """The embedding of one feature's directions, (K+1, count, n); of a group, its first columns."""
         if not self.single[feature]:
             return self.block(feature)[:, :count]
-        return embedding.waves(self.scores[self.first_column[feature]], count, self.n_seen)
+        return embedding.waves(self._scores_of(int(self.first_column[feature])), count, self.n_seen)
 
     def features(self, index: NDArray[np.intp]) -> Inputs:
         """Some of the features, in their order."""

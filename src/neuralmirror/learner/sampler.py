@@ -291,10 +291,40 @@ def _first_shares(possible, family_of_kind):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _visit_terms(  # type: ignore[no-untyped-def]
+    columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen, noise,
+    spread, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active, recorded,
+):  # fmt: skip
+    """One sweep: each term is taken out, its options are weighed against its being empty, and one of all is drawn."""
+    for term in range(len(term_start) - 1):
+        first, last = term_start[term], term_start[term + 1]
+        if active[term] >= 0:
+            _put_back(active[term], columns, products, option_start, coefficients, residual, along)
+        _weigh_options(
+            first, last, columns, squares, option_start, option_kind, residual, along, n_seen, noise, spread,
+            log_share, within, odds, means, option_sizes,
+        )  # fmt: skip
+        odds[last - first] = log_empty[family_of_kind[option_kind[first]]]
+        total = _normalise(odds, last - first)
+        if recorded:
+            _record(first, last - first, odds, total, option_start, means, option_sizes, sums)
+        place = pick(odds, last - first, total)
+        active[term] = -1
+        if place < last - first:
+            active[term] = first + place
+            kind = option_kind[first + place]
+            _enter(
+                first + place, kind, means[place], columns, squares, products, option_start, noise, spread,
+                coefficients, residual, along, counts,
+            )  # fmt: skip
+
+
+@compiled
 def _chain(  # type: ignore[no-untyped-def]
     columns, squares, products, option_start, term_start, option_kind, possible, residual, labels, classes,
     sweeps, burn_in, seed, n_seen, family_of_kind, spread_guess,
 ):  # fmt: skip
+    """All sweeps of one chain: means of sizes, probabilities, coefficients, fit, residual and noise after burn-in."""
     np.random.seed(seed)
     outputs, n = residual.shape
     most, widest = _widest(term_start), _widest(option_start)
@@ -319,27 +349,11 @@ def _chain(  # type: ignore[no-untyped-def]
         _log_priors(shares, family_of_kind, log_share, log_empty)
         if sweep % FRESH == 0:
             _take_products(columns, residual, along, n_seen)
-        for term in range(len(term_start) - 1):
-            first, last = term_start[term], term_start[term + 1]
-            if active[term] >= 0:
-                _put_back(active[term], columns, products, option_start, coefficients, residual, along)
-            _weigh_options(
-                first, last, columns, squares, option_start, option_kind, residual, along, n_seen, noise, spread,
-                log_share, within, odds, means, option_sizes,
-            )  # fmt: skip
-            odds[last - first] = log_empty[family_of_kind[option_kind[first]]]
-            total = _normalise(odds, last - first)
-            if sweep >= burn_in:
-                _record(first, last - first, odds, total, option_start, means, option_sizes, sums)
-            place = pick(odds, last - first, total)
-            active[term] = -1
-            if place < last - first:
-                active[term] = first + place
-                kind = option_kind[first + place]
-                _enter(
-                    first + place, kind, means[place], columns, squares, products, option_start, noise, spread,
-                    coefficients, residual, along, counts,
-                )  # fmt: skip
+        _visit_terms(
+            columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen,
+            noise, spread, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active,
+            sweep >= burn_in,
+        )  # fmt: skip
         if len(products):
             change_places(
                 lines, within, term_of_line, line_of_column, near, columns, squares, products, noise,

@@ -14,8 +14,10 @@ from scipy.stats import chi2, norm
 from torch import Tensor
 
 from neuralmirror.learner import embedding
+from neuralmirror.learner.blocks import largest_of_blocks
 from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.terms import orthogonal
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -27,23 +29,69 @@ PAIR_WORK = 5e9  # floating-point operations that the scan of pairs by all funct
 TRIPLE_WORK = 5e10
 TRIPLE_ROWS = 1500  # a product of three that matters stands out among fewer rows than there may be
 CHUNK = 2**28  # bytes of intermediate values
+WAVES = 2**23  # bytes of waves at a time: what a cache holds
 
 
 def curved_features(inputs: Inputs, residual: Floats) -> Indices:
     """Features of which some direction's waves explain the residual better than chance."""
     r = _standardised(residual, inputs.n_seen).astype(np.float32)  # (q, n)
     found: list[Indices] = []
-    each = 4 * ROUGH_WAVES * inputs.n_directions * len(residual)
+    each = 4 * ROUGH_WAVES * inputs.n_directions * inputs.n_seen
     candidates = np.flatnonzero(inputs.single)
     tests = max(1, len(candidates) * inputs.n_directions * 2)
     cuts = [chi2.isf(1 / tests, count * len(r)) for count in (SMOOTH_WAVES, ROUGH_WAVES)]
-    for chunk in np.array_split(candidates, max(1, len(candidates) * each // CHUNK)):
-        values = embedding.waves(inputs.scores[inputs.first_column[chunk], :, : inputs.n_seen], ROUGH_WAVES)
+    for chunk in np.array_split(candidates, max(1, len(candidates) * each // WAVES)):
+        values = embedding.waves(inputs.seen_scores[inputs.first_column[chunk]], ROUGH_WAVES)
         z = (values.reshape(-1, inputs.n_seen) @ r.T[: inputs.n_seen]) ** 2 / inputs.n_seen
         z = z.reshape(*values.shape[:3], len(r))  # (p, K+1, b, q)
         smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (p, K+1)
         found.append(chunk[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
     return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+
+
+def best_relations(inputs: Inputs, goals: Floats, lines_only: bool) -> Floats:
+    """How far the closest relation of each feature to one of some goals (n, g) is beyond chance: normal scores (p,).
+
+    A relation is what a main effect may be: a line, or smooth or rough waves, of any direction. The sum of squared
+    products with a goal is a chi-squared number where there is no relation; its cube root is nearly normal (Wilson and
+    Hilferty, 1931), so that relations of all kinds are on one scale.
+    """
+    r = _standardised(goals, inputs.n_seen)[:, : inputs.n_seen].astype(np.float32)  # (g, n)
+    best = np.empty(inputs.n_features)
+    plain = np.flatnonzero(inputs.single)
+    if len(plain):
+        columns = inputs.first_column[plain]
+        kinds = [(_of_lines(inputs.directions[columns, :, None, : inputs.n_seen], r), 1)]
+        if not lines_only:
+            values = embedding.waves(inputs.seen_scores[columns], ROUGH_WAVES)
+            z = _squared_products(values, r) / inputs.n_seen  # (p, K+1, waves, g)
+            kinds += [(z[:, :, :SMOOTH_WAVES], SMOOTH_WAVES), (z, ROUGH_WAVES)]
+        best[plain] = np.max([_normal_score(some.sum(axis=2), count).max(axis=(1, 2)) for some, count in kinds], axis=0)
+    for feature in np.flatnonzero(~inputs.single).tolist():
+        blocks = orthogonal(inputs.block(feature), inputs.n_seen)
+        scores = [
+            _normal_score(_of_lines(block[None, :, : inputs.n_seen], r).sum(axis=1), len(block)) for block in blocks
+        ]
+        best[feature] = np.max(scores)
+    return best
+
+
+def _squared_products(values: NDArray[np.float32], r: NDArray[np.float32]) -> Floats:
+    """The squares of the products of all columns (..., n) with all goals (g, n): (..., g)."""
+    products = values.reshape(-1, values.shape[-1]) @ r.T
+    return np.asarray(np.square(products, dtype=np.float64).reshape(*values.shape[:-1], len(r)))
+
+
+def _of_lines(lines: NDArray[np.float32], r: NDArray[np.float32]) -> Floats:
+    """The same for columns of any length, as if they had length 1."""
+    lengths = np.einsum("...n,...n->...", lines, lines, dtype=np.float64)
+    return np.asarray(_squared_products(lines, r) / np.maximum(lengths, 1e-12)[..., None])
+
+
+def _normal_score(chi_squared: Floats, freedom: int) -> Floats:
+    """About the standard normal number that is exceeded as rarely as a chi-squared one."""
+    spread = 2 / (9 * freedom)
+    return np.asarray((np.cbrt(chi_squared / freedom) - (1 - spread)) / spread**0.5)
 
 
 def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu") -> Indices:
@@ -73,8 +121,7 @@ def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) 
         best = torch.zeros(0)
         for one in functions:
             for two in functions:
-                z = _products(one[start : start + step], two[start:], rest)
-                z = z.unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3)).triu(1)
+                z = _products(one[start : start + step], two[start:], rest, each)
                 best = z if not best.numel() else torch.maximum(best, z)
         places = (best > cut).nonzero()
         pairs = chosen[places.cpu().numpy() + start // each]
@@ -95,8 +142,7 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -
     for first in range(p - 2):
         others = lines[(first + 1) * each :]
         for direction in lines[first * each : (first + 1) * each]:
-            z = _products(others * direction, others, rest)
-            z = z.unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3)).triu(1)
+            z = _products(others * direction, others, rest, each)
             for second, third in (z > cut).nonzero().tolist():
                 key = (first, first + 1 + second, first + 1 + third)
                 best[key] = max(best.get(key, 0.0), float(z[second, third]))
@@ -113,7 +159,7 @@ def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float3
     values = np.zeros((count, len(chosen), each, seen), dtype=np.float32)
     plain = inputs.single[chosen]
     if plain.any():
-        waves = embedding.waves(inputs.scores[inputs.first_column[chosen[plain]], :, :seen], count)
+        waves = embedding.waves(inputs.seen_scores[inputs.first_column[chosen[plain]]], count)
         values[:, plain] = np.moveaxis(waves, 2, 0)  # from (p, K+1, count, n)
     for place in np.flatnonzero(~plain):
         block = inputs.block(chosen[place])[:, :count, :seen]
@@ -121,15 +167,19 @@ def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float3
     return values.reshape(count, -1, seen)
 
 
-def _products(left: Tensor, right: Tensor, rest: Tensor) -> Tensor:
-    """√n |mean(a b r)| of all rows a of left and b of right, the largest over outputs r.
+def _products(left: Tensor, right: Tensor, rest: Tensor, each: int) -> Tensor:
+    """√n |mean(a b r)| of rows a of left and b of right, the largest over outputs r and over the directions of a pair.
 
-    Rows are standardised, so that products of independent ones have variance 1.
+    Rows are standardised, so that products of independent ones have variance 1. Only pairs above the diagonal count.
     """
-    best = ((left * rest[0]) @ right.mT).abs_()
-    for r in rest[1:]:
-        best = torch.maximum(best, ((left * r) @ right.mT).abs_())
-    return torch.div(best, left.shape[1] ** 0.5)
+    best = torch.zeros(0)
+    for r in rest:
+        if left.device.type == "cpu":  # NumPy's products are a third faster than PyTorch's there
+            z = torch.from_numpy(largest_of_blocks((left * r).numpy() @ right.numpy().T, each))
+        else:
+            z = ((left * r) @ right.mT).abs_().unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3))
+        best = torch.maximum(best, z) if best.numel() else z
+    return torch.div(best, left.shape[1] ** 0.5).triu(1)
 
 
 def _standardised(residual: Floats, seen: int) -> Floats:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan, terms
+from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
@@ -23,7 +24,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Products = NDArray[np.float32]  # (columns, columns)
 
-MOST_BYTES = 2**29  # of the products of lines
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -128,7 +128,7 @@ def fit_sparse(
     n_jobs: int = 1,
 ) -> SparseFit:
     """Sample lines, scan what they leave, and sample again with what was found."""
-    lines = None if response.classes else products_of_lines(inputs)
+    lines = None if response.classes else inputs.products_of_lines
     sampled = partial(_sampled, inputs, response, lines, n_jobs=n_jobs)
     fit = sampled(Structure.of_lines(), seed, effort=QUICK if scans else effort)
     if not scans:
@@ -181,15 +181,6 @@ def _sampled(
     return SparseFit(every, Chain.mean(chains), structure, (inputs.n_features, inputs.n_directions))
 
 
-def products_of_lines(inputs: Inputs) -> Products | None:
-    """The products of the covariates and the lines of all directions over the rows seen, if memory allows."""
-    if 4 * inputs.directions[..., 0].size ** 2 > MOST_BYTES:
-        return None
-    options = [option for term in build_terms(inputs, Structure.of_lines()) for option in term]
-    seen = np.concatenate([option.columns for option in options])[:, : inputs.n_seen]
-    return np.asarray(seen @ seen.T)
-
-
 def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) -> Products | None:
     """The products of all columns over the rows seen, given those of the lines; None where lines are not most of them.
 
@@ -201,17 +192,6 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) ->
     if len(known) == len(every.columns):
         return of_lines
     return joined_products(every.columns[:, :n_seen], known, of_lines)
-
-
-def joined_products(columns: Block, known: Indices, products: Products) -> Products:
-    """The products of all columns (c, n), of which those of some among each other are known."""
-    joined = np.empty((len(columns), len(columns)), dtype=np.float32)
-    run = slice(known[0], known[-1] + 1)
-    joined[(run, run) if len(known) == known[-1] + 1 - known[0] else np.ix_(known, known)] = products
-    others = np.setdiff1d(np.arange(len(columns)), known)
-    joined[others] = columns[others] @ columns.T
-    joined[:, others] = joined[others].T
-    return joined
 
 
 def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
@@ -228,9 +208,7 @@ def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
 
 def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
     """The line of each direction and, where the feature may be curved, its waves."""
-    block = inputs.block(feature)
-    lines = list(block) if block.shape[1] == 1 else terms.orthogonal(block, inputs.n_seen)
-    options = [Option(LINE, line, ((feature, k),)) for k, line in enumerate(lines)]
+    options = [Option(LINE, line, ((feature, k),)) for k, line in enumerate(inputs.lines(feature))]
     if curved:
         for kind, count in ((SMOOTH, SMOOTH_WAVES), (ROUGH, ROUGH_WAVES)):
             values = terms.orthogonal(terms.centred(inputs.waves(feature, count), inputs.n_seen), inputs.n_seen)

@@ -11,7 +11,6 @@ truth without a use for it costs little.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +60,7 @@ def learn(inputs: Inputs, response: Response, engine: Engine, seed: int, effort:
     """Fit the parts that `engine.learner` names and weigh them."""
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
-    on_all_rows = partial(fit_sparse, inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
-    on_halves = partial(predict_unseen, inputs, response, engine, seed)
-    sparse, unseen = at_once(on_all_rows, on_halves, engine.n_jobs)
+    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort)
     weights = {"sparse": unseen.weight_of_sparse(), "network": unseen.weight_of_network()}
     strengths = weights["sparse"] * sparse.strengths()
     if weights["network"] > 0:
@@ -146,28 +143,54 @@ class Unseen:
         return shares
 
 
-def predict_unseen(inputs: Inputs, response: Response, engine: Engine, seed: int) -> Unseen:
-    """Fit on each half of the rows, predict the other."""
-    halves: list[Unseen] = []
-    for number, (order, half) in enumerate(_halves(inputs, seed)):
-        seen, goal = inputs.rows(order, half), response.rows(order)
-        sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device)
-        unseen = _of_sparse(sparse, goal, half)
-        for steps in _trainings(engine, halves):
-            fit, _ = residual_network(seen, sparse, engine.with_steps(steps), seed + number)
-            unseen.parts["network"] = (fit.fitted() * _size(sparse.chain.residual[:half]))[half:]
-            if unseen.weight_of_network() == 0:
+@dataclass(frozen=True)
+class Half:
+    """A fit on half of the rows, and what it predicts of the others."""
+
+    inputs: Inputs
+    sparse: SparseFit
+    unseen: Unseen
+
+    def with_network(self, engine: Engine, seed: int, trainings: list[int]) -> Unseen:
+        """The predictions with those of networks of so many steps, one after the other while they help."""
+        half = self.inputs.n_seen
+        for steps in trainings:
+            fit, _ = residual_network(self.inputs, self.sparse, engine.with_steps(steps), seed)
+            self.unseen.parts["network"] = (fit.fitted() * _size(self.sparse.chain.residual[:half]))[half:]
+            if self.unseen.weight_of_network() == 0:
                 break
-        halves.append(unseen)
-    return halves[0].joined(halves[1])
+        return self.unseen
 
 
-def _trainings(engine: Engine, before: list[Unseen]) -> list[int]:
-    """The steps of the networks to be trained one after the other while they help: a short one first, and none where
-    the other half had no use for one."""
-    if engine.learner != "auto" or (before and before[0].weight_of_network() == 0):
-        return []
-    return [engine.network.steps] if before else [engine.network.steps // 4, engine.network.steps]
+def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int) -> Half:
+    """Fit the sparse part on one half of the rows."""
+    order, half = _halves(inputs, seed)[number]
+    seen, goal = inputs.rows(order, half), response.rows(order)
+    sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device)
+    return Half(seen, sparse, _of_sparse(sparse, goal, half))
+
+
+def fit_all_and_halves(
+    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort
+) -> tuple[SparseFit, Unseen]:
+    """The sparse part on all rows, and what fits on each half of them predict of the other.
+
+    The first half has a network of a quarter of the steps, and the whole ones follow while they help. All rows and the
+    second half take about as long as the first half with its network, so these are done at once.
+    """
+    steps = engine.network.steps
+
+    def first() -> Unseen:
+        trainings = [steps // 4, steps] if engine.learner == "auto" else []
+        return fit_half(inputs, response, engine, seed, 0).with_network(engine, seed, trainings)
+
+    def others() -> tuple[SparseFit, Half]:
+        whole = fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
+        return whole, fit_half(inputs, response, engine, seed, 1)
+
+    (sparse, second), one = at_once(others, first, engine.n_jobs)
+    trainings = [steps] if engine.learner == "auto" and one.weight_of_network() > 0 else []
+    return sparse, one.joined(second.with_network(engine, seed + 1, trainings))
 
 
 def _of_sparse(sparse: SparseFit, goal: Response, half: int) -> Unseen:

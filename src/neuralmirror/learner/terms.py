@@ -72,9 +72,10 @@ def assemble(terms: list[list[Option]], n_features: int, n_seen: int | None = No
     seen = columns[:, :n_seen]
     pairs = n_features * (n_features - 1) // 2
     places = np.full((len(options), 3, 2), -1)
-    for place, option in zip(places, options, strict=True):
-        if option.directions:
-            place[: len(option.directions)] = option.directions
+    held = [len(option.directions) for option in options]
+    slots = np.arange(sum(held)) - np.repeat(np.cumsum(held) - held, held)
+    directions = np.array([pair for option in options for pair in option.directions], dtype=np.int64).reshape(-1, 2)
+    places[np.repeat(np.arange(len(options)), held), slots] = directions
     return Terms(
         columns=np.ascontiguousarray(columns),
         squares=np.einsum("cn,cn->c", seen, seen, dtype=np.float64),

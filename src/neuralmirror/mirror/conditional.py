@@ -24,6 +24,7 @@ from scipy.special import softmax
 
 from neuralmirror._internal.standardised import standardised
 from neuralmirror._internal.threads import in_threads
+from neuralmirror.mirror.neighbours import nearest_neighbours
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -206,21 +207,6 @@ def project(basis: Basis, values: Basis) -> Basis:
     return np.asarray((values @ basis.swapaxes(1, 2)) @ basis)
 
 
-def nearest_neighbours(rows: NDArray[np.float32], count: int, group: Indices, n_jobs: int = 1) -> Indices:
-    """The columns of other groups that each column (p, n) is most correlated with, nearest first: (p, count)."""
-    p = len(rows)
-    nearest = np.empty((p, count), dtype=np.intp)
-
-    def of_block(block: Indices) -> None:
-        r = np.abs(rows[block] @ rows.T)  # (b, p)
-        r[group[block][:, None] == group] = -1
-        near = np.argpartition(-r, count - 1, axis=1)[:, :count]
-        nearest[block] = np.take_along_axis(near, np.argsort(-np.take_along_axis(r, near, axis=1), axis=1), axis=1)
-
-    in_threads(of_block, np.array_split(np.arange(p), 4 * p * p // BLOCK + 1), n_jobs)
-    return nearest
-
-
 def principal_components(x: Floats, count: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Scores (count, n) and loadings (p, count) of the leading components of x (n, p)."""
     (n, p), size = x.shape, min(x.shape)
@@ -238,25 +224,31 @@ def row_spread(residual: Floats) -> Floats:
     v is the mean square of the others' residuals in the row and b, within [0, 1], the slope of a column's squared
     residual on it over all rows and columns: about 0 for normal data, and 1 where rows are large or small as a whole.
     """
-    squares = residual**2 / np.maximum((residual**2).mean(axis=0), 1e-12)
-    p = squares.shape[1]
-    others = (squares.sum(axis=1, keepdims=True) - squares) / max(1, p - 1)
+    squares = residual**2  # as large as X, and so is what follows: in place
+    squares /= np.maximum(squares.mean(axis=0), 1e-12)
+    others = squares.sum(axis=1, keepdims=True) - squares
+    others /= max(1, squares.shape[1] - 1)
     about = others - others.mean(axis=0)
-    slope = float(np.clip((squares * about).sum() / max(float((about**2).sum()), 1e-12), 0, 1))
-    variance = np.maximum(1 + slope * (others - 1), 0.02)
-    return np.asarray(np.sqrt(variance / variance.mean(axis=0)))
+    along = float(np.multiply(squares, about, out=squares).sum())
+    slope = float(np.clip(along / max(float(np.square(about, out=about).sum()), 1e-12), 0, 1))
+    variance = np.subtract(others, 1, out=others)
+    variance *= slope
+    variance += 1
+    np.maximum(variance, 0.02, out=variance)
+    variance /= variance.mean(axis=0)
+    return np.asarray(np.sqrt(variance, out=variance))
 
 
 def draw_copies(
     law: ConditionalLaw,
     x: Floats,
-    n_copies: int,
+    copies: NDArray[np.float32],
     generators: list[np.random.Generator],
     group: Indices,
     n_jobs: int = 1,
-) -> NDArray[np.float32]:
-    """X̃_j^1..K of every column, (columns, K, n). Columns of one group are drawn together."""
-    copies = np.empty((x.shape[1], n_copies, len(x)), dtype=np.float32)
+) -> None:
+    """X̃_j^1..K of every column into `copies` (columns, K, n). Columns of one group are drawn together."""
+    n_copies = copies.shape[1]
     discrete: dict[int, list[Indices]] = {}  # by number of levels: the columns of each feature of few values
     turned = np.zeros(x.shape[1], dtype=bool)  # columns whose residuals are drawn
     starts = np.flatnonzero(np.diff(group, prepend=-1))
@@ -281,7 +273,6 @@ def draw_copies(
         copies[block] = law.mean[:, block].T[:, None] + rest
 
     law.regression.for_blocks(np.flatnonzero(turned), match, n_jobs)
-    return copies
 
 
 def _few_values(column: Floats) -> bool:

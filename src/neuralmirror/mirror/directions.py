@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -39,11 +40,26 @@ class Directions:
         """The share of each column's variance that the other features predict, (columns,)."""
         return np.zeros(len(self.values)) if self.law is None else self.law.explained
 
+    @cached_property
+    def blinded(self) -> tuple[Inputs, Indices]:
+        """See `blinded`; once for all learners, which share what the inputs know of themselves."""
+        first = np.searchsorted(self.feature, np.arange(self.n_features))
+        blocks = np.split(self.values, first[1:])  # of each feature (c, K+1, n)
+        keys = np.array([[zlib.crc32(column.tobytes()) for column in block.swapaxes(0, 1)] for block in blocks])
+        order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
+        values = np.take_along_axis(self.values, order[self.feature][:, :, None], axis=1)
+        return Inputs(values, self.feature, self.covariates, values.shape[2]), order
+
     def features(self, index: Indices) -> Directions:
         """Some of the features."""
         columns = np.flatnonzero(np.isin(self.feature, index))
         feature = np.searchsorted(np.sort(index), self.feature[columns])
         return Directions(self.values[columns], feature, self.covariates, self.scales[columns])
+
+    def block(self, columns: slice) -> Directions:
+        """Features side by side, by their columns: a view."""
+        feature = self.feature[columns]
+        return Directions(self.values[columns], feature - feature[0], self.covariates, self.scales[columns])
 
 
 def conditional_directions(
@@ -51,8 +67,9 @@ def conditional_directions(
 ) -> Directions:
     """X_j and X̃_j^k = E[X_j | X_-j] + residuals drawn anew."""
     law = conditional_law(data.x, data.covariates, data.group, n_jobs)
-    copies = draw_copies(law, data.x, n_mirrors, feature_generators(data.x, *seed), data.group, n_jobs)
-    return _joined(data, copies, law.scales, law)
+    values = _beside_x(data, n_mirrors)
+    draw_copies(law, data.x, values[:, 1:], feature_generators(data.x, *seed), data.group, n_jobs)
+    return _centred(data, values, law.scales, law)
 
 
 def independent_directions(
@@ -62,13 +79,22 @@ def independent_directions(
     z = draw_noise(feature_generators(data.x, *seed), len(data.x), n_mirrors).astype(np.float32, order="C")
     x = torch.from_numpy(data.x).to(device, torch.float32)
     scales = rule(x, torch.from_numpy(z).to(device)).double().cpu().numpy()
-    return _joined(data, scales.astype(np.float32)[:, None, None] * z.transpose(1, 2, 0), scales)
+    values = _beside_x(data, n_mirrors)
+    np.multiply(scales.astype(np.float32)[:, None, None], z.transpose(1, 2, 0), out=values[:, 1:])
+    return _centred(data, values, scales)
 
 
-def _joined(
-    data: StandardisedData, opponents: NDArray[np.float32], scales: Floats, law: ConditionalLaw | None = None
+def _beside_x(data: StandardisedData, n_mirrors: int) -> NDArray[np.float32]:
+    """X, and room for its opponents: (columns, K+1, n), which is held once, as wide tables fill the memory."""
+    values = np.empty((data.x.shape[1], 1 + n_mirrors, len(data.x)), dtype=np.float32)
+    values[:, 0] = data.x.T
+    return values
+
+
+def _centred(
+    data: StandardisedData, values: NDArray[np.float32], scales: Floats, law: ConditionalLaw | None = None
 ) -> Directions:
-    values = np.concatenate([data.x.T[:, None].astype(np.float32), opponents], axis=1)
+    """Directions of which each is about zero."""
     values -= values.mean(axis=2, keepdims=True)
     return Directions(values, data.group, data.covariates, scales, law)
 
@@ -79,13 +105,7 @@ def blinded(directions: Directions) -> tuple[Inputs, Indices]:
     The directions of a feature are put in an order that follows from their values alone, so that no learner can know
     which of them is the feature: exchanging X_j with a copy exchanges their strengths and changes nothing else.
     """
-    first = np.searchsorted(directions.feature, np.arange(directions.n_features))
-    blocks = np.split(directions.values, first[1:])  # of each feature (c, K+1, n)
-    keys = np.array([[zlib.crc32(column.tobytes()) for column in block.swapaxes(0, 1)] for block in blocks])
-    order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
-    values = np.take_along_axis(directions.values, order[directions.feature][:, :, None], axis=1)
-    inputs = Inputs(values, directions.feature, directions.covariates, values.shape[2])
-    return inputs, order
+    return directions.blinded
 
 
 def unblinded(strengths: Floats, order: Indices) -> Floats:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,43 +19,17 @@ from neuralmirror._internal.device import resolve_device, resolve_jobs, thread_l
 from neuralmirror._internal.pieces import elsewhere, run_pieces, workers
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
-from neuralmirror.base import ControlledSelector
+from neuralmirror.base import ControlledSelector, SelectionWarning
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.stacking import LEARNERS, Engine
-from neuralmirror.mirror import effects, screening
-from neuralmirror.mirror.directions import Directions, conditional_directions, independent_directions
-from neuralmirror.mirror.individual import individual
-from neuralmirror.mirror.law_check import check_law
-from neuralmirror.mirror.response import choose_response, standard_response
-from neuralmirror.mirror.scales import SCALES, ScaleRule
-from neuralmirror.mirror.simultaneous import simultaneous
+from neuralmirror.mirror import effects
+from neuralmirror.mirror.draw import SCHEMES, Draw, Plan
+from neuralmirror.mirror.scales import SCALES
 from neuralmirror.mirror.statistic import mirror_statistics
-from neuralmirror.mirror.turns import in_turns
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-SCHEMES = {"turns": in_turns, "simultaneous": simultaneous, "individual": individual}
 NOT_TOLD_APART = 0.99  # share of a feature's variance that the others predict, from which on copies are all but equal
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One draw of the directions, learnt and measured."""
-
-    strengths: Floats  # (p, K+1)
-    scales: Floats  # (columns,)
-    explained_by_others: Floats  # (columns,)
-    weights: dict[str, float]
-    explained: dict[str, float]
-    transform: str
-    law: dict[str, dict[str, float]]
-    curve_features: Indices  # (f,): the features whose main effects are kept
-    curve_x: Floats  # (f, points)
-    curve_y: Floats  # (f, points)
-    pairs: Indices  # (t, 2): features that act together
-    pair_strengths: Floats  # (t,)
-    level_y: Floats  # (columns,): the effect at each level of a category, NaN elsewhere
 
 
 class NeuralGaussianMirror(ControlledSelector):
@@ -123,6 +98,7 @@ class NeuralGaussianMirror(ControlledSelector):
     indistinguishable_features_ : features that the others all but determine
     constant_features_, duplicate_features_ : columns that were set aside, and what they repeat
     n_mirrors_, target_transform_ : opponents per feature, and whether ranks of y were predicted
+    n_learnt_ : features that the learner saw: all, or as many as it has room for in wide tables
     """
 
     def __init__(
@@ -181,11 +157,11 @@ class NeuralGaussianMirror(ControlledSelector):
         n_repeats = checks.check_count("n_repeats", self.n_repeats)
         threads = None if self.n_jobs is None else engine.n_jobs
         with thread_limit(threads), progress("Learning from mirrored features", n_repeats, self.progress) as tick:
-            draws = self._completed_draws(data, engine, seed, n_repeats, tick)
+            draws = self._completed_draws(self._plan(), data, engine, seed, n_repeats, tick)
         return self._finish(draws)
 
     def _completed_draws(
-        self, data: StandardisedData, engine: Engine, seed: int, n_repeats: int, tick: Callable[[int], None]
+        self, plan: Plan, data: StandardisedData, engine: Engine, seed: int, n_repeats: int, tick: Callable[[int], None]
     ) -> list[Draw]:
         """All draws: those on disk are taken from there, the others are computed and kept."""
         folder = self._folder(data, seed)
@@ -196,8 +172,8 @@ class NeuralGaussianMirror(ControlledSelector):
         sent = self._whole_draws_are_sent(len(waiting))
         engine = replace(engine, n_jobs=1) if sent else engine
         pieces = [(data, engine, seed + 7919 * n, None if folder is None else folder / name) for n, name in waiting]
-        here = ((place, self._draw(*piece)) for place, piece in enumerate(pieces))
-        for place, draw in run_pieces(self._draw, pieces, folder=folder) if sent else here:
+        here = ((place, plan.draw(*piece)) for place, piece in enumerate(pieces))
+        for place, draw in run_pieces(plan.draw, pieces, folder=folder) if sent else here:
             name = waiting[place][1]
             store(folder, name, draw)
             found[name] = draw
@@ -209,66 +185,10 @@ class NeuralGaussianMirror(ControlledSelector):
         whole = self.scheme == "simultaneous" or (self.scheme == "turns" and self.learner == "network")
         return elsewhere() and number > 1 and (whole or number >= workers())
 
-    def _draw(self, data: StandardisedData, engine: Engine, seed: int, place: Path | None = None) -> Draw:
-        """Draw the directions, learn from them, and measure how strongly the learner follows each."""
-        if self.noise == "independent" and self.screen is not None:
-            data, response, kept = self._screened_on_a_third(data, engine, seed)
-            directions, transform = self._directions(data, engine, seed, kept), "standard"
-        else:
-            directions, kept = self._directions(data, engine, seed), None
-            response, transform = choose_response(data, directions, seed)
-        law, others = check_law(directions), np.zeros(len(self._feature))
-        others[self._columns_of(kept)] = directions.explained_by_others
-        if self.noise == "conditional" and self.screen is not None:
-            size = screening.screen_size(self._screen(), len(data.x), directions.n_features)
-            kept = screening.best_by_any_direction(directions, response, size, engine, seed)
-            directions = directions.features(kept)
-        fit, strengths = SCHEMES[self.scheme](directions, response, engine, seed, place)
-        shapes = effects.curves_of(fit, directions)
-        every = np.arange(len(strengths)) if kept is None else kept
-        placed = np.zeros((int(self._feature[-1]) + 1, strengths.shape[1]))
-        placed[every] = strengths
-        scales = np.zeros(len(self._feature))
-        scales[self._columns_of(kept)] = directions.scales
-        levels = np.full(len(self._feature), np.nan)
-        levels[self._columns_of(kept)] = shapes.levels
-        return Draw(
-            strengths=placed,
-            scales=scales,
-            explained_by_others=others,
-            weights=fit.weights,
-            explained=fit.explained,
-            transform=transform,
-            law=law,
-            curve_features=every[shapes.features],
-            curve_x=shapes.x,
-            curve_y=shapes.y,
-            pairs=every[shapes.pairs],
-            pair_strengths=shapes.pair_strengths,
-            level_y=levels,
-        )
-
-    def _screened_on_a_third(
-        self, data: StandardisedData, engine: Engine, seed: int
-    ) -> tuple[StandardisedData, Response, Indices]:
-        """The paper's screening: rank on a third of the rows, go on with the others."""
-        ranking, others = screening.split_rows(data, seed)
-        size = screening.screen_size(self._screen(), len(data.x), int(data.group[-1]) + 1)
-        part = data.rows(ranking)
-        kept = screening.best_on_a_third(part, standard_response(part), size, engine, seed)
-        rest = data.rows(others).columns(self._columns_of(kept))
-        return rest, standard_response(rest), kept
-
-    def _columns_of(self, kept: Indices | None) -> Indices:
-        """The columns, in the learner's order, of some features; None for all of them."""
-        return np.flatnonzero(np.isin(self._feature, self._feature if kept is None else kept))
-
-    def _directions(self, data: StandardisedData, engine: Engine, seed: int, kept: Indices | None = None) -> Directions:
-        """The opponents of all features of the data, which are those kept by a screening."""
-        if self.noise == "conditional":
-            return conditional_directions(data, self.n_mirrors, (seed,), engine.n_jobs)
-        rule = self._scale_rule(self._columns_of(kept))
-        return independent_directions(data, self.n_mirrors, rule, (seed,), engine.device)
+    def _plan(self) -> Plan:
+        """The checked settings of every draw."""
+        scale = self._scale() if self.noise == "independent" else "marginal"
+        return Plan(self.scheme, self.noise, self._screen(), self.n_mirrors, scale, self._feature)
 
     def _engine(self) -> Engine:
         """Check the parameters and turn words into what they stand for, once."""
@@ -285,20 +205,22 @@ class NeuralGaussianMirror(ControlledSelector):
         learner = checks.check_choice("learner", self.learner, LEARNERS)
         return Engine(learner, network, resolve_device(self.device), resolve_jobs(self.n_jobs))
 
-    def _scale_rule(self, columns: Indices) -> ScaleRule:
-        """What gives the scales of some columns of the learner's order."""
+    def _scale(self) -> str | Floats:
+        """The rule of the scales, or given ones of the usable columns in units of their standard deviations."""
         if isinstance(self.scale, str):
-            return SCALES[checks.check_choice("scale", self.scale, SCALES)]
+            return checks.check_choice("scale", self.scale, SCALES)
         numbers = np.asarray(self.scale, dtype=float)
         if numbers.shape != (self.n_features_in_,) or not (np.isfinite(numbers) & (numbers > 0)).all():
             raise ValueError(
                 f"scale must be a rule ({', '.join(map(repr, SCALES))}) or {self.n_features_in_} positive numbers, "
                 f"one per column of X; got {self.scale!r}"
             )
-        place = self._columns.usable[self._order][columns]
-        return lambda x, z: x.new_tensor((numbers / self._sd)[place])
+        place = self._columns.usable[self._order]
+        return np.asarray((numbers / self._sd)[place])
 
-    def _screen(self) -> int | str:
+    def _screen(self) -> int | str | None:
+        if self.screen is None:
+            return None
         if isinstance(self.screen, str):
             return checks.check_choice("screen", self.screen, ("half", "log"))
         return checks.check_count("screen", self.screen, least=2)
@@ -363,6 +285,14 @@ class NeuralGaussianMirror(ControlledSelector):
         self.explained_ = _mean_of([draw.explained for draw in draws])
         self.target_transform_ = draws[0].transform
         self.law_checks_ = draws[0].law
+        self.n_learnt_ = draws[0].n_learnt
+        if self.screen is None and self.n_learnt_ < strengths.shape[1]:
+            warnings.warn(
+                f"X is wider than the learner has room for: it saw {self.n_learnt_} of {strengths.shape[1]} features, "
+                "those with the closest relation to y; set `screen` to another number",
+                SelectionWarning,
+                stacklevel=3,
+            )
         self._store_effects(draws, place)
         columns = self._in_columns(mirror_statistics(strengths))
         leading = self._leaders == np.arange(self.n_features_in_)  # a group is counted once

@@ -19,9 +19,9 @@ MOST_COLUMNS = 500
 Summary = Callable[[Floats, Floats], Floats]  # directions (c, K+1, n) and neighbours (c, 1, n) to (c, K+1)
 SUMMARIES: dict[str, Summary] = {
     "follows its neighbour": lambda x, other: np.abs((x * other).mean(axis=-1)),
-    "is large where its neighbour is": lambda x, other: (x**2 * other**2).mean(axis=-1),
-    "has heavy tails": lambda x, other: (x**4).mean(axis=-1),
-    "is skewed": lambda x, other: np.abs((x**3).mean(axis=-1)),
+    "is large where its neighbour is": lambda x, other: (x * x * (other * other)).mean(axis=-1),
+    "has heavy tails": lambda x, other: ((x * x) * (x * x)).mean(axis=-1),
+    "is skewed": lambda x, other: np.abs((x * x * x).mean(axis=-1)),
 }
 
 

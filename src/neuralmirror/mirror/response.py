@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuralmirror._internal.standardised import StandardisedData, rank_normal, standardised
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
 from neuralmirror.mirror.directions import Directions, blinded
 
@@ -14,19 +15,21 @@ def standard_response(data: StandardisedData) -> Response:
     return Response(data.y[:, None] if data.classes else standardised(data.y[:, None]), data.classes)
 
 
-def choose_response(data: StandardisedData, directions: Directions, seed: int) -> tuple[Response, str]:
+def choose_response(data: StandardisedData, directions: Directions, seed: int, n_jobs: int = 1) -> tuple[Response, str]:
     """Ranks of y where a fit of lines leaves less of them than of y, by more than one standard error.
 
     The fit sees all directions alike. A feature that y does not depend on, its ranks do not depend on either.
     """
     plain = standard_response(data)
-    if data.classes or len(np.unique(data.y)) <= 2 or directions.law is None:
+    if data.classes or len(np.unique(data.y)) <= 2:
         return plain, "standard"
     inputs, _ = blinded(directions)
     ranked = Response(rank_normal(data.y)[:, None])
-    left, of_ranks = (
-        fit_sparse(inputs, response, seed, scans=False, effort=QUICK).chain.noise_variance
-        for response in (plain, ranked)
-    )
+
+    def noise_variance(response: Response) -> float:
+        return fit_sparse(inputs, response, seed, scans=False, effort=QUICK).chain.noise_variance
+
+    known = inputs.products_of_lines  # once, before both need them
+    left, of_ranks = in_threads(noise_variance, (plain, ranked), 1 if known is None else n_jobs)
     standard_error = left * (2 / len(data.y)) ** 0.5
     return (ranked, "rank") if of_ranks < left - standard_error else (plain, "standard")

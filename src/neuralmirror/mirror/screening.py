@@ -2,8 +2,9 @@
 
 With conditional copies all rows rank the features and all rows are used again: the directions were drawn given all
 features, and a feature is kept by its best direction, X_j or a copy, so that nothing is learnt about which of them is
-X_j. With independent noise the paper's way is taken (Section 4.2): a network on a third of the rows ranks the
-features, and the best are mirrored on the others.
+X_j. That is done where a user asks for it, and where there are more features than the learner's budget of memory and
+multiplications allows. With independent noise the paper's way is taken (Section 4.2): a network on a third of the rows
+ranks the features, and the best are mirrored on the others.
 """
 
 from __future__ import annotations
@@ -11,14 +12,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror._internal.standardised import StandardisedData
-from neuralmirror.learner.inputs import Inputs
+from neuralmirror._internal.standardised import StandardisedData, rank_normal, response_columns
+from neuralmirror._internal.threads import in_threads
+from neuralmirror.learner import scan
+from neuralmirror.learner.inputs import MOST_BYTES, Inputs
 from neuralmirror.learner.perceptron import fit_network
-from neuralmirror.learner.sparse import Response, fit_sparse
+from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
 from neuralmirror.learner.stacking import Engine
 from neuralmirror.mirror.directions import Directions, blinded
+from neuralmirror.mirror.response import standard_response
+from neuralmirror.mirror.turns import TURNS
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+SCAN_WORK = 1e12  # multiplications that a scan of all pairs of lines may take: some ten seconds
+BLOCK = 2**21  # bytes of the directions whose waves a thread holds at once
 
 
 def screen_size(screen: int | str, n: int, p: int) -> int:
@@ -35,6 +44,52 @@ def best_by_any_direction(directions: Directions, response: Response, size: int,
     inputs, _ = blinded(directions)
     fit = fit_sparse(inputs, response, seed, scans=False, n_jobs=engine.n_jobs)
     return np.sort(np.argsort(-fit.strengths().max(axis=1), kind="stable")[:size])
+
+
+def most_features(n: int, n_directions: int) -> int:
+    """As many features as the learner has room for.
+
+    That is by the pairs of lines that it scans, and by the products of lines that the chain of a turn keeps; but no
+    fewer than those whose products of all lines are kept at once.
+    """
+    by_work = (SCAN_WORK / n) ** 0.5 / n_directions
+    lines = (MOST_BYTES / 4) ** 0.5
+    return max(int(lines / n_directions), int(min(by_work, lines / (1 + (n_directions - 1) / TURNS))))
+
+
+def closest_relations(directions: Directions, data: StandardisedData, size: int, engine: Engine, seed: int) -> Indices:
+    """The `size` features with the closest relation to y, to its ranks or to what lines leave of it.
+
+    A relation is what the learner could use: a line or waves of X_j or of any copy. What lines leave is found by a fit
+    of the features that are best as lines, with all of their directions.
+    """
+    y = response_columns(data)
+    ranked = y if data.classes else np.hstack([y, rank_normal(data.y)[:, None]])
+    best_lines = _highest(_relations(directions, ranked, lines_only=True, engine=engine), size)
+    inputs, _ = blinded(directions.features(best_lines))
+    left = fit_sparse(inputs, standard_response(data), seed, scans=False, effort=QUICK).chain.residual
+    goals = np.hstack([ranked, left])
+    return _highest(_relations(directions, goals, lines_only=False, engine=engine), size)
+
+
+def _highest(scores: Floats, size: int) -> Indices:
+    """The places of the highest scores, in order."""
+    return np.sort(np.argsort(-scores, kind="stable")[:size])
+
+
+def _relations(directions: Directions, goals: Floats, lines_only: bool, engine: Engine) -> Floats:
+    """The closest relation of each feature to some goals, a block of features at a time."""
+    first = np.searchsorted(directions.feature, np.arange(directions.n_features + 1))
+    count = int(directions.values.nbytes // BLOCK) + 1
+    bounds = np.linspace(0, directions.n_features, min(count, directions.n_features) + 1).astype(int)
+
+    def of_block(number: int) -> Floats:
+        start, end = bounds[number : number + 2]
+        columns = slice(first[start], first[end])
+        inputs, _ = blinded(directions.block(columns))
+        return scan.best_relations(inputs, goals, lines_only)
+
+    return np.concatenate(in_threads(of_block, range(len(bounds) - 1), engine.n_jobs))
 
 
 def split_rows(data: StandardisedData, seed: int) -> tuple[Indices, Indices]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from neuralmirror._internal.cache import cached, load, store
 from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror.learner import terms
+from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.sparse import (
@@ -32,7 +33,6 @@ from neuralmirror.learner.sparse import (
     SparseFit,
     Structure,
     build_terms,
-    joined_products,
     main_term,
     pair_term,
     triple_term,
@@ -250,4 +250,4 @@ def _sources(inputs: Inputs, plain: Inputs, features: list[int], mirrored: set[i
 def _own_products(own: Terms, kept_terms: Flags, products: Products, kept_columns: Flags) -> Products:
     """The products of a turn's own columns with all, beside those of the columns that are shared."""
     kept = np.flatnonzero(kept_terms[own.term_of_option[own.option_of_column]])
-    return joined_products(own.columns, kept, products[np.ix_(kept_columns, kept_columns)])
+    return joined_products(own.columns, kept, products, np.flatnonzero(kept_columns))

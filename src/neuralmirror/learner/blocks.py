@@ -1,0 +1,56 @@
+"""Compiled passes over large matrices: each number is read and written once, where NumPy would take several passes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuralmirror.learner.compiled import compiled
+
+Matrix = NDArray[np.float32]
+Indices = NDArray[np.intp]
+
+STRIP = 64  # rows that are transposed at a time
+
+
+@compiled
+def largest_of_blocks(values, each):  # type: ignore[no-untyped-def]
+    """The largest absolute value in each block of `each` rows and columns."""
+    largest = np.zeros((values.shape[0] // each, values.shape[1] // each), dtype=np.float32)
+    for row in range(largest.shape[0] * each):
+        for block in range(largest.shape[1]):
+            best = largest[row // each, block]
+            for column in range(block * each, (block + 1) * each):
+                best = max(best, abs(values[row, column]))
+            largest[row // each, block] = best
+    return largest
+
+
+@compiled
+def _copy_known(joined, known, products, places):  # type: ignore[no-untyped-def]
+    """Write products among some columns to where these columns are."""
+    for row in range(len(known)):
+        to, source = joined[known[row]], products[places[row]]
+        for column in range(len(known)):
+            to[known[column]] = source[places[column]]
+
+
+@compiled
+def _copy_others(joined, others, products):  # type: ignore[no-untyped-def]
+    """Write the products of other columns (o, c) with all to their rows and, transposed, to their columns."""
+    for start in range(0, joined.shape[0], STRIP):
+        end = min(start + STRIP, joined.shape[0])
+        for place in range(len(others)):
+            for row in range(start, end):
+                joined[row, others[place]] = products[place, row]
+    for place in range(len(others)):
+        joined[others[place]] = products[place]
+
+
+def joined_products(columns: Matrix, known: Indices, products: Matrix, places: Indices | None = None) -> Matrix:
+    """The products of all columns (c, n), of which those among the `known` are `products`, or at `places` of them."""
+    joined = np.empty((len(columns), len(columns)), dtype=np.float32)
+    _copy_known(joined, known, products, np.arange(len(known)) if places is None else places)
+    others = np.setdiff1d(np.arange(len(columns)), known)
+    _copy_others(joined, others, columns[others] @ columns.T)
+    return joined
