@@ -69,7 +69,7 @@ def test_what_inputs_know_of_themselves_is_not_sent_along():
     inputs = inputs_of(problem(n=60, p=5))
     products = inputs.products_of_lines
     again = pickle.loads(pickle.dumps(inputs))
-    assert set(vars(again)) == {"directions", "feature", "covariates", "n_seen"}
+    assert set(vars(again)) == {"directions", "feature", "covariates", "n_seen", "picked_from"}
     np.testing.assert_array_equal(again.products_of_lines, products)
 
 

@@ -19,7 +19,7 @@ from neuralmirror.genome.partitions import Partitions
 from neuralmirror.genome.scan import Scan, Window, best_groups, scan
 from neuralmirror.genome.windows import MARGIN, MOVE, STRETCH, Columns, Panel, Stretch, cut_chromosome
 from neuralmirror.io.packed import PackedGenotypes
-from neuralmirror.learner.sparse import MOST_BYTES
+from neuralmirror.learner.inputs import MOST_BYTES
 
 LIBRARIES = 500 * 2**20  # bytes that Python and the libraries take
 WINDOW, LEARNER = 3.5, 2.0  # times that columns in single precision are held at once, by a window and by a learner

@@ -24,6 +24,7 @@ class Inputs:
     feature: NDArray[np.intp]  # (columns of X,): 0..p−1, in order; the columns of a group are neighbours
     covariates: Floats  # (n, c)
     n_seen: int  # the first rows; the others are predicted only
+    picked_from: int = 0  # features before some were picked out; 0 where none were
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to a worker: not what follows from the rest."""
@@ -33,6 +34,11 @@ class Inputs:
     def n_features(self) -> int:
         """p."""
         return int(self.feature[-1]) + 1
+
+    @property
+    def n_possible(self) -> int:
+        """Features that could have an effect: those at hand were picked because they look as if they had one."""
+        return max(self.picked_from, self.n_features)
 
     @property
     def n_directions(self) -> int:

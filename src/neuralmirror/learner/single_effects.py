@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.learner import terms
-from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.inputs import MOST_BYTES, Inputs
 from neuralmirror.learner.sampler import Chain, sample
-from neuralmirror.learner.sparse import MOST_BYTES, Response
+from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.terms import LINE, Option
 
 Floats = NDArray[np.float64]

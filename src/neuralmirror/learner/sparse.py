@@ -169,7 +169,7 @@ def _sampled(
     n_jobs: int,
 ) -> SparseFit:
     """The mean of several chains over all terms of a structure."""
-    every = terms.assemble(build_terms(inputs, structure), inputs.n_features, inputs.n_seen)
+    every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
     products = None if response.classes else products_of_columns(every, inputs.n_seen, products_of_lines)
     sweeps = effort.sweeps(every, products is not None)
 

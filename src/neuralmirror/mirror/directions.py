@@ -29,6 +29,7 @@ class Directions:
     covariates: Floats  # (n, c)
     scales: Floats  # (columns,): c_j in units of a column's standard deviation
     law: ConditionalLaw | None = None
+    picked_from: int = 0  # features before some were picked out; 0 where none were
 
     @property
     def n_features(self) -> int:
@@ -48,13 +49,14 @@ class Directions:
         keys = np.array([[zlib.crc32(column.tobytes()) for column in block.swapaxes(0, 1)] for block in blocks])
         order = np.argsort(keys, axis=1, kind="stable")  # (p, K+1)
         values = np.take_along_axis(self.values, order[self.feature][:, :, None], axis=1)
-        return Inputs(values, self.feature, self.covariates, values.shape[2]), order
+        return Inputs(values, self.feature, self.covariates, values.shape[2], self.picked_from), order
 
     def features(self, index: Indices) -> Directions:
         """Some of the features."""
         columns = np.flatnonzero(np.isin(self.feature, index))
         feature = np.searchsorted(np.sort(index), self.feature[columns])
-        return Directions(self.values[columns], feature, self.covariates, self.scales[columns])
+        before = max(self.picked_from, self.n_features)
+        return Directions(self.values[columns], feature, self.covariates, self.scales[columns], picked_from=before)
 
     def block(self, columns: slice) -> Directions:
         """Features side by side, by their columns: a view."""

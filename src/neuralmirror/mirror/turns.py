@@ -86,7 +86,9 @@ def by_turns(
     inputs, order = blinded(directions)
     common = _common_fit(inputs, response, engine, seed, draw)
     assert common.sparse is not None
-    plain = Inputs(directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen)
+    plain = Inputs(
+        directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen, inputs.picked_from
+    )
     chains = Chains(inputs, plain, response, common.sparse.structure, seed, turns, sweeps)
     found = sparse_strengths(chains, engine.n_jobs, draw)
     from_network = common.strengths - common.weights["sparse"] * common.sparse.strengths()
@@ -125,7 +127,7 @@ class Common:
     def fit(self, inputs: Inputs) -> LearnerFit:
         """The fit again."""
         structure = self._part(Structure)
-        every = terms.assemble(build_terms(inputs, structure), inputs.n_features, inputs.n_seen)
+        every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
         sparse = SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
         return LearnerFit(self.strengths, self.weights, self.explained, sparse)
 
@@ -203,7 +205,7 @@ class Chains:
     def shared(self) -> Shared:
         """What all chains have in common: little work, so that each worker does it again and is sent none of it."""
         every = build_terms(self.plain, self.structure)
-        flat = terms.assemble(every, self.inputs.n_features)
+        flat = terms.assemble(every, self.inputs.n_possible)
         products = None if self.response.classes else flat.columns @ flat.columns.T
         return Shared(every, flat.term_of_option[flat.option_of_column], products)
 
@@ -215,7 +217,7 @@ class Chains:
     def _strengths_in(self, number: int, shared: Shared) -> Floats:
         inputs, response, turn = self.inputs, self.response, self.turns[number]
         own_list = own_terms(inputs, self.plain, shared.terms, self.structure, set(turn.tolist()))
-        own = terms.assemble(own_list, inputs.n_features)
+        own = terms.assemble(own_list, inputs.n_possible)
         kept = np.array([mine is theirs for mine, theirs in zip(own_list, shared.terms, strict=True)])
         products = shared.products
         known = None if products is None else _own_products(own, kept, products, kept[shared.term_of_column])
