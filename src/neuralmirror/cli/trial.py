@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -98,6 +98,8 @@ class Genomes:
     """Markers of these genotypes."""
     causal: int = 80
     """Markers that cause a trait."""
+    simulator: tuple[Literal["coalescent", "copying"], ...] = ("coalescent", "copying")
+    """Kinds of genotypes: coalescent (by msprime) and copying (mosaics of founders)."""
     scratch: Path = FOLDER / "genomes"
     """Folder where the simulated genotypes are kept."""
     genomes_table: bool = False
@@ -191,7 +193,9 @@ def run_traits(genomes: Genomes, seed: int, work: Work) -> None:
         checks.check_count(name, getattr(genomes, name))
     path, jobs = work.records or FOLDER / "genomes.jsonl", work.jobs or bench.available_cores()
     sizes = genomes.people, genomes.markers, genomes.causal
-    found = run_genomes(sizes, genomes.genomes or 1, seed, genomes.scratch, path, jobs, not work.quiet)
+    found = run_genomes(
+        genomes.simulator, sizes, genomes.genomes or 1, seed, genomes.scratch, path, jobs, not work.quiet
+    )
     _say(genome_table([one for one in found if one.get("bench") == "genomes" and one["seed"] >= seed]))
 
 

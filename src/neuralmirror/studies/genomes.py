@@ -97,15 +97,22 @@ def _peak_memory() -> int:
 
 
 def run_genomes(
-    sizes: tuple[int, int, int], traits: int, seed: int, folder: Path, path: Path, jobs: int, show: bool | None = None
+    kinds: Sequence[str],
+    sizes: tuple[int, int, int],
+    traits: int,
+    seed: int,
+    folder: Path,
+    path: Path,
+    jobs: int,
+    show: bool | None = None,
 ) -> list[Record]:
-    """Traits on both kinds of genotypes, one after the other for they are timed; what the records hold is not rerun.
+    """Traits on some kinds of genotypes, one after the other for they are timed; what the records hold is not rerun.
 
     `sizes` are people, markers and causal markers.
     """
     waiting = [
         Job(_row(kind, *sizes), "genome", number, partial(run_genome, kind, *sizes, folder, jobs, number))
-        for kind in SIMULATORS
+        for kind in kinds
         for number in range(seed, seed + traits)
     ]
     return complete(path, waiting, "Genomes", show=show, alone=True)
