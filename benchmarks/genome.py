@@ -1,7 +1,7 @@
 """How long does a genome take, how much memory, and what is found there?
 
 Goals on 2 cores and 12 GB: 5,000 people × 100,000 markers within 10 minutes, 20,000 × 200,000 within an hour. Last
-answer: ANSWER
+answer: 3 minutes and 1.6 GB, 13 minutes and 4.4 GB; 50,000 × 500,000 on an H200 with 16 cores 6 minutes.
 Run: python benchmarks/genome.py [--people 5000] [--markers 100000] [--causal 200] [--device cuda]
 
 Genotypes of 22 chromosomes are mosaics of founders, written to a temporary folder and read from there; a trait has half

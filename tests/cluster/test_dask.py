@@ -13,6 +13,7 @@ import pytest
 from same_work import FITS, fitted, killing, table
 
 from fitting import QUIET, mirror
+from neuralmirror import GenomeMirror, open_genotypes
 from neuralmirror._internal import pieces
 from neuralmirror._internal.pieces import in_order, run_pieces
 from neuralmirror.calibration import calibrate
@@ -20,6 +21,7 @@ from neuralmirror.cli import main
 from neuralmirror.comparison import compare
 from neuralmirror.evaluation import Scenario
 from neuralmirror.simulation.designs import Simulation
+from neuralmirror.simulation.genomes import simulate_genotypes, simulate_trait
 from neuralmirror.studies.bench_methods import bench_methods
 from neuralmirror.studies.scenarios import run_trials
 
@@ -63,6 +65,19 @@ def test_a_killed_worker_changes_nothing(name, client, tmp_path):
     assert killed
     assert found == fitted_here(name)
     assert not list(tmp_path.rglob("*.npy")), "arrays were left behind"
+
+
+def test_a_genome_is_the_same_bytes(client, tmp_path):
+    genotypes = open_genotypes(simulate_genotypes(200, 120, tmp_path / "genome", 1, chromosomes=3))
+    trait = simulate_trait(genotypes, 4, 0.5, 1).y
+
+    def found():
+        mirror = GenomeMirror(random_state=0, progress=False).fit(genotypes, trait)
+        return mirror.group_statistics_.tobytes() + mirror.group_q_values_.tobytes()
+
+    with joblib.parallel_config(backend="dask"):
+        away = found()
+    assert away == found()
 
 
 def test_a_trial_has_the_same_records(client, tmp_path):
