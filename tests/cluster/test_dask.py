@@ -213,3 +213,8 @@ def test_a_scheduler_that_is_not_there_is_told_in_one_line(tmp_path, monkeypatch
     monkeypatch.setattr("neuralmirror._internal.cluster.PATIENCE", 0.5)
     assert main(["trial", "linear-toeplitz-500", "--replicates", "1", "--cluster", "tcp://127.0.0.1:9"]) == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_a_scheduler_file_that_is_not_there_is_told_at_once(tmp_path, capsys):
+    assert main(["trial", "linear-toeplitz-500", "--replicates", "1", "--cluster", str(tmp_path / "none.json")]) == 2
+    assert "there is no scheduler file" in capsys.readouterr().err

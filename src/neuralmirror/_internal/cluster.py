@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 30  # seconds for the scheduler, and for its first worker
@@ -27,6 +28,10 @@ def _dask(address: str) -> Iterator[None]:
     import joblib
     from distributed import Client
 
+    if address.endswith(".json") and not Path(address).is_file():  # Dask would wait for it for ever
+        raise ValueError(
+            f"there is no scheduler file {address}; start the scheduler with --scheduler-file, or give {FORMS}"
+        )
     place = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
         client = Client(**place, timeout=PATIENCE, set_as_default=False)
