@@ -1,6 +1,7 @@
 """GenomeMirror as a whole: what it finds, that it repeats itself, and that a killed fit is taken up."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from genomes import small_genome
 from neuralmirror import GenomeMirror, open_genotypes
 from neuralmirror._internal import cache
 from neuralmirror.genome import estimator
+from neuralmirror.io.packed_matrix import PackedMatrix, pack
 from neuralmirror.mirror.discoveries import COLUMNS
 
 N, P = 400, 240
@@ -154,6 +156,15 @@ def test_a_screen_bounds_what_the_learner_sees(data):
     assert 0 < found.screened_.sum(axis=1).max() <= 30
     assert not found.group_statistics_[~found.screened_].any()
     assert (found.group_statistics_ > 0).any()
+
+
+def test_pieces_of_other_genotypes_are_left_alone(data, tmp_path):
+    genotypes, trait = data
+    mirror(checkpoint=tmp_path).fit(genotypes, trait)
+    counts = genotypes.counts(0, P)[:, ::-1]  # other people, with the same frequencies of every marker
+    others = replace(genotypes, matrix=PackedMatrix([pack(counts)], genotypes.n_samples))
+    found = mirror(checkpoint=tmp_path).fit(others, trait)
+    np.testing.assert_array_equal(found.group_statistics_, mirror().fit(others, trait).group_statistics_)
 
 
 def test_several_draws_vote(data):

@@ -180,10 +180,9 @@ class GenomeMirror(BaseEstimator):
             return None
         settings = {k: v for k, v in self.get_params().items() if k not in ("fdr", "offset", "n_jobs", "progress")}
         settings.pop("checkpoint")
-        sums = genotypes.allele_counts(cohort.rows)
-        given = map(np.asarray, (offsets or {}).values())
-        arrays = [*sums, cohort.rows, cohort.labels.values, cohort.covariates, *given]
-        return Path(self.checkpoint) / fingerprint(arrays, (settings, seed))
+        given = [np.asarray(values) for values in (offsets or {}).values()]
+        arrays = [genotypes.chromosomes.astype(str), cohort.rows, cohort.labels.values, cohort.covariates, *given]
+        return Path(self.checkpoint) / fingerprint(arrays, (settings, seed, genotypes.matrix.code()))
 
     def _chromosomes(
         self,

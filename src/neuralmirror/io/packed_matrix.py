@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,13 @@ class PackedMatrix:
             words[:, : packed_width(self.n_samples)] = self.packed(first, last)
             sums[:, first:last] = _sums(words.view(np.uint64), mask, int(chosen.sum()))
         return AlleleCounts(*sums)
+
+    def code(self) -> int:
+        """A number that follows from all genotypes and their order."""
+        code = 0
+        for first, last in self.pieces():
+            code = zlib.crc32(np.ascontiguousarray(self.packed(first, last)).data, code)
+        return code
 
     def pieces(self, size: int = PIECE) -> Iterator[tuple[int, int]]:
         """First and last marker of consecutive pieces of about `size` packed bytes."""

@@ -20,8 +20,7 @@ from neuralmirror.io.genotype_files import open_genotypes
 from neuralmirror.simulation.genomes import simulate_coalescent, simulate_genotypes, simulate_trait
 from neuralmirror.studies.pages import write_below
 from neuralmirror.studies.records import Job, complete
-from neuralmirror.studies.tables import NOTHING, markdown
-from neuralmirror.summaries import mean_and_error
+from neuralmirror.studies.tables import NOTHING, markdown, measured, published, rate
 from neuralmirror.truth import null_signs, win_share
 
 LEVEL, HERITABILITY = 0.1, 0.5
@@ -128,30 +127,27 @@ def write_genomes(records: Sequence[Record], page: Path) -> None:
 
 
 def genome_table(records: Sequence[Record]) -> str:
-    """Published seeds where there are any, else those of development, which are no result."""
+    """A line for each resolution of each kind and size of genotypes."""
     ours = [one for one in records if one.get("bench") == "genomes"]
     if not ours:
         raise ValueError("the records hold no genomes; run `neuralmirror trial --genomes 10` first")
-    final = [one for one in ours if one["seed"] >= PUBLISHED]
+    told, shown = published(ours, PUBLISHED)
     head = ["genotypes", "resolution", "groups", "FDR", "power", "nulls won", "traits", "seconds", "GB"]
     lines = []
-    for row in dict.fromkeys(one["row"] for one in final or ours):
-        fits = [one for one in final or ours if one["row"] == row]
+    for row in dict.fromkeys(one["row"] for one in shown):
+        fits = [one for one in shown if one["row"] == row]
         lines += [[row, name, *_cells(fits, name)] for name in fits[0]["resolutions"]]
-    told = "Published seeds." if final else "Seeds of development, no result to publish."
     return f"{told}\n\n{markdown(head, lines)}"
 
 
 def _cells(fits: Sequence[Record], name: str) -> list[str]:
     """One resolution of one row of fits."""
     parts = [one["resolutions"][name] for one in fits]
-    rate, power = (mean_and_error([one[key] for one in parts]) for key in ("fdp", "power"))
     share = win_share(*(sum(one[key] for one in parts) for key in ("null_won", "null_lost")))
-    above = len(fits) > 1 and rate[0] > LEVEL + 2 * rate[1]
     return [
         f"{np.mean([one['groups'] for one in parts]):.0f}",
-        f"{rate[0]:.3f} ± {rate[1]:.3f}{' ✗' * above}",
-        f"{power[0]:.3f} ± {power[1]:.3f}",
+        rate(parts, LEVEL),
+        measured(parts, "power"),
         NOTHING if share is None else f"{share:.2f}",
         str(len(fits)),
         f"{np.median([one['seconds'] for one in fits]):.0f}",

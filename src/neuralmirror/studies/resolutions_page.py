@@ -10,8 +10,7 @@ import numpy as np
 from neuralmirror.evaluation import Record
 from neuralmirror.studies.pages import write_below
 from neuralmirror.studies.resolutions import MEASURED, OURS, PUBLISHED, SIMULATED, THEIRS
-from neuralmirror.studies.tables import NOTHING, held, markdown
-from neuralmirror.summaries import mean_and_error
+from neuralmirror.studies.tables import NOTHING, markdown, measured, published, rate
 from neuralmirror.truth import win_share
 
 TEXT = """\
@@ -41,14 +40,13 @@ def write_resolutions(records: Sequence[Record], page: Path) -> None:
 
 
 def resolution_tables(records: Sequence[Record]) -> str:
-    """Published seeds where there are any, else those of development, which are no result."""
+    """The measured trait beside the published discoveries, and the simulated traits."""
     ours = [one for one in records if one.get("bench") == "resolutions" and one["method"] == OURS]
     if not ours:
         raise ValueError("the records hold no resolutions; run `neuralmirror trial --resolutions 50` first")
-    final = [one for one in ours if one["seed"] >= PUBLISHED]
+    told, shown = published(ours, PUBLISHED)
     theirs = [one for one in records if one.get("bench") == "resolutions" and one["method"] == THEIRS]
-    head = "Published seeds." if final else "Seeds of development, no result to publish."
-    return f"{head}\n\n{_measured_trait(final or ours, theirs)}\n{_simulated_traits(final or ours)}"
+    return f"{told}\n\n{_measured_trait(shown, theirs)}\n{_simulated_traits(shown)}"
 
 
 def _measured_trait(ours: Sequence[Record], theirs: Sequence[Record]) -> str:
@@ -81,16 +79,15 @@ def _simulated_traits(ours: Sequence[Record]) -> str:
     head = ["groups", "FDR", "power", "oracle", "covered of 40", "nulls won", "traits", "seconds"]
     lines = []
     for fits in _by_row(ours, SIMULATED).values():
-        rate, power, covered = (mean_and_error([one[key] for one in fits]) for key in ("fdp", "power", "covered"))
         won, lost = (sum(one[key] for one in fits) for key in ("null_won", "null_lost"))
         share = win_share(won, lost)
         lines.append(
             [
                 str(fits[0]["groups"]),
-                f"{rate[0]:.3f} ± {rate[1]:.3f}{'' if held(fits, fits[0]['fdr']) else ' ✗'}",
-                f"{power[0]:.3f} ± {power[1]:.3f}",
+                rate(fits, fits[0]["fdr"]),
+                measured(fits, "power"),
                 f"{np.mean([one['oracle_power'] for one in fits]):.3f}",
-                f"{covered[0]:.1f} ± {covered[1]:.1f}",
+                measured(fits, "covered", 1),
                 NOTHING if share is None else f"{share:.2f}",
                 str(len(fits)),
                 f"{np.median([one['seconds'] for one in fits]):.0f}",

@@ -43,6 +43,17 @@ def measured(fits: Sequence[Record], key: str, digits: int = 3) -> str:
     return f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
+def rate(fits: Sequence[Record], level: float) -> str:
+    """The FDR; ✗ marks one above the level by more than two standard errors."""
+    return f"{measured(fits, 'fdp')}{'' if held(fits, level) else ' ✗'}"
+
+
+def published(records: Sequence[Record], first: int) -> tuple[str, Sequence[Record]]:
+    """Records of seeds from `first` on where there are any, else those of development, and words on which they are."""
+    final = [one for one in records if one["seed"] >= first]
+    return ("Published seeds.", final) if final else ("Seeds of development, no result to publish.", records)
+
+
 def selections(study: Study, records: Sequence[Record]) -> str:
     """FDR and power of every cell, each column of the paper before the methods that answer to it."""
     groups = grouped(records)
