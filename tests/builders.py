@@ -34,7 +34,7 @@ def individual_inputs(seed=0, n=40, p=4, k=1):
     x = normal(rng, n, p)
     own = torch.cat([x.T[:, :, None], normal(rng, p, n, k)], dim=2)  # (p, n, K+1)
     alike = torch.zeros(k + 1, dtype=torch.int64)
-    return NetworkInputs(x, own, torch.arange(k + 1), alike, held=torch.arange(p)[:, None])
+    return NetworkInputs(x, own, torch.arange(k + 1), alike, reads=1 - torch.eye(p, dtype=x.dtype))
 
 
 def simultaneous_inputs(seed=0, n=40, p=4, k=1, covariates=0, m=1):
@@ -63,3 +63,15 @@ def inputs_of(data, n_mirrors=4, n_seen=None, seed=7):
     inputs, _ = blinded(conditional_directions(data, n_mirrors, (seed,)))
     n = len(data.x)
     return inputs.rows(np.arange(n), n if n_seen is None else n_seen)
+
+
+def dense_problem(seed, n=1000, p=30, k=10):
+    """A perceptron over the first k features, of which the last has no line: no two of them stand out."""
+    rng = np.random.default_rng(seed)
+    x = standardised(rng.standard_normal((n, p)))
+    weights = rng.standard_normal((k, 12)) * (2 / k**0.5)
+    heights = rng.standard_normal(12)
+    slopes = (1 - np.tanh(x[:, :k] @ weights) ** 2).mean(axis=0) * heights
+    weights[-1] -= slopes * (weights[-1] @ slopes) / (slopes @ slopes)  # its mean slope is zero
+    y = np.tanh(x[:, :k] @ weights) @ heights
+    return StandardisedData(x, standardised(y + 0.3 * y.std() * rng.standard_normal(n)), np.empty((n, 0))), k - 1

@@ -6,10 +6,10 @@ import torch
 
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.perceptron import fit_network
+from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sampler import sample
 from neuralmirror.learner.sparse import Response, fit_sparse, main_term, pair_term
-from neuralmirror.learner.stacking import Engine, Unseen, learn, shrunken_slope
+from neuralmirror.learner.stacking import Engine, learn, shrunken_slope
 from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, orthogonal, strengths
 
 
@@ -62,7 +62,7 @@ def test_the_sparse_part_and_the_network_agree_on_lines():
     x = seen.directions
     y = (0.9 * x[0, 0] - 0.5 * x[1, 1])[:, None].astype(float)
     sparse = fit_sparse(seen, Response(y), 0).strengths()
-    network = fit_network(seen, y, 0, Network(shrinkage=0.05), 0, "cpu").strengths().reshape(3, 2)
+    network = fit_network(seen, Goal(y), Network(shrinkage=0.05), 0, "cpu").strengths(3)
     np.testing.assert_allclose(network, sparse, atol=0.08)
     np.testing.assert_allclose(sparse[[0, 1], [0, 1]], [0.9, 0.5], rtol=0.05)
 
@@ -95,14 +95,14 @@ def test_the_slope_of_a_prediction_is_shrunk_by_chance_alone():
 
 
 def test_parts_explain_what_they_add_to_those_before():
-    rng = np.random.default_rng(0)
-    line, curve, rest = rng.standard_normal((3, 500, 1))
-    parts = {"covariates": 0 * line, "lines": line, "curves": curve, "interactions": 0 * line}
-    unseen = Unseen(line + curve + rest, np.zeros(1), parts, rest, 0)
-    shares = unseen.explained({"sparse": 1.0})
-    assert list(shares) == ["lines", "curves", "interactions"]
-    assert sum(shares.values()) == pytest.approx(2 / 3, abs=0.05)
-    assert shares["interactions"] == 0
+    seen = inputs(n=1000)
+    x, rest = seen.directions, np.random.default_rng(0).standard_normal(1000)
+    y = (x[0, 0] + (x[1, 1] ** 2 - 1) / 2**0.5 + rest)[:, None].astype(float) / 3**0.5
+    fit = learn(seen, Response(y), Engine("sparse"), 0)
+    assert list(fit.explained) == ["lines", "curves", "interactions"]
+    assert fit.explained["lines"] == pytest.approx(1 / 3, abs=0.06)
+    assert fit.explained["curves"] == pytest.approx(1 / 3, abs=0.08)
+    assert fit.explained["interactions"] == pytest.approx(0, abs=0.01)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -113,5 +113,7 @@ def test_a_gpu_finds_the_strengths_of_the_cpu():
     y = (x[0, 0] + x[1, 1] ** 2 + x[2, 0] * x[3, 0])[:, None].astype(float)
     response = Response((y - y.mean()) / y.std())
     for learner, tolerance in (("sparse", 1e-3), ("network", 0.05)):
-        cpu, gpu = (learn(seen, response, Engine(learner, device=d), 0).strengths for d in ("cpu", "cuda"))
+        cpu, gpu = (
+            learn(seen, response, Engine(learner, Network.usual(learner), d), 0).strengths for d in ("cpu", "cuda")
+        )
         np.testing.assert_allclose(gpu, cpu, atol=tolerance * cpu.max())

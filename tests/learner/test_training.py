@@ -36,8 +36,8 @@ def started(inputs, seed=0, outputs=1, **shape):
     """Random networks that fit the inputs, with the held rows at zero."""
     m, _, own = inputs.own.shape
     networks = random_networks(seed, m=m, shared=inputs.shared.shape[1], own=own, outputs=outputs, **shape)
-    if inputs.held is not None:
-        networks.shared[inputs.held.T, torch.arange(m)] = 0
+    if inputs.reads is not None:
+        networks.shared.mul_(inputs.reads[..., None])
     return networks
 
 
@@ -141,7 +141,7 @@ def test_adaptive_weights_are_those_of_the_feature(k, power):
 
 def explicit(networks, inputs, i):
     """Network i alone: its own directions beside X_-j, which are never shrunk, in one matrix."""
-    others = [j for j in range(inputs.shared.shape[1]) if j != int(inputs.held[i, 0])]
+    others = [j for j in range(inputs.shared.shape[1]) if inputs.reads[j, i]]
     own = torch.cat([inputs.own[i], inputs.shared[:, others]], dim=1)
     blocks = len(inputs.direction_feature)
     direction = torch.cat([inputs.own_direction, torch.full((len(others),), blocks)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from builders import problem
+from builders import dense_problem, problem
 from fitting import QUIET, SCHEMES, data, mirror, paper
 from neuralmirror._internal.standardised import StandardisedData, standardised
 from neuralmirror.learner.network import Network
@@ -60,8 +60,6 @@ def test_exchanging_a_feature_with_a_copy_exchanges_their_strengths_and_nothing_
 @pytest.mark.parametrize("scheme", [in_turns, individual])
 def test_a_mirror_in_its_turn_exchanges_a_feature_with_its_copy(scheme, learner, case):
     """Only for that feature: the learners of other turns see X_j, so theirs is another problem."""
-    if case == "groups" and learner == "network" and scheme is individual:
-        pytest.skip("individual networks take single columns")
     q = problem(**CASES[case])
     drawn, response, engine = conditional_directions(q, 4, (7,)), standard_response(q), Engine(learner, QUICK)
     _, before = scheme(drawn, response, engine, SEED)
@@ -90,6 +88,18 @@ def test_the_exchange_holds_where_the_network_counts(scheme):
     assert fit.weights["network"] > 0
     _, after = scheme(exchanged(drawn, 1, 2), standard_response(q), engine, SEED)
     np.testing.assert_array_equal(after[1], exchanged_strengths(before, 1, 2)[1])
+
+
+@pytest.mark.parametrize("scheme", [in_turns, simultaneous, individual])
+def test_the_exchange_holds_for_features_that_only_a_network_finds(scheme):
+    """Units of all ten relevant features, one of which has no line: neither is it read at first, nor are the nulls."""
+    q, hidden = dense_problem(0, n=600, p=20)
+    drawn, engine = conditional_directions(q, 2, (7,)), Engine()
+    fit, before = scheme(drawn, standard_response(q), engine, SEED)
+    assert fit.network is not None
+    for feature in (hidden, 12):
+        _, after = scheme(exchanged(drawn, feature, 2), standard_response(q), engine, SEED)
+        np.testing.assert_array_equal(after[feature], exchanged_strengths(before, feature, 2)[feature])
 
 
 def test_what_is_chosen_before_the_fit_is_chosen_from_all_directions_alike():

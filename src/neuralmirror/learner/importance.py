@@ -37,8 +37,8 @@ def gradient_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
 
 
 @torch.no_grad()
-def redraw_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
-    """What changes in f when each direction takes its values of other rows, (m, blocks)."""
+def redraw_strengths(networks: Networks, inputs: NetworkInputs, lines: Tensor | None = None) -> Tensor:
+    """What changes in f, less `lines` (m, o, q) of its own inputs, when each direction has values of other rows."""
     shared, own = inputs.shared[:ROWS], inputs.own[:, :ROWS]
     redrawn = torch.roll(own, own.shape[1] // 2, dims=1) - own  # (m, n, o)
     hidden = networks.first_layer(shared, own)
@@ -46,7 +46,10 @@ def redraw_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
     for block in range(len(inputs.direction_feature)):
         rows = (inputs.own_direction == block).nonzero()[:, 0]
         after = networks.after_first(hidden + redrawn[:, :, rows] @ networks.own[:, rows])
-        change = (centred_outputs(after) - before).square().sum(dim=2).mean(dim=1)
+        moved = centred_outputs(after) - before
+        if lines is not None:
+            moved = moved - centred_outputs(redrawn[:, :, rows] @ lines[:, rows])
+        change = moved.square().sum(dim=2).mean(dim=1)
         found.append((change / 2).sqrt())
     return torch.stack(found, dim=1)
 

@@ -27,6 +27,9 @@ class Network(BaseEstimator):
         Group shrinkage of the first-layer rows of each direction; 0 for none.
     adaptive_power : float
         How much less large features are shrunk than small ones; 0 shrinks all alike.
+    weight_prior : bool
+        Hold all weights to the normal law that they are drawn from, N(0, 1/inputs of their layer), as tightly as the
+        noise asks for.
     steps, batch_size, learning_rate
         Length of the training, rows per step, and Adam's rate at its start.
     early_stopping : bool
@@ -45,6 +48,7 @@ class Network(BaseEstimator):
         waves: int = 3,
         shrinkage: float = 5.0,
         adaptive_power: float = 0.5,
+        weight_prior: bool = False,
         steps: int = 1000,
         batch_size: int = 128,
         learning_rate: float = 3e-3,
@@ -57,12 +61,18 @@ class Network(BaseEstimator):
         self.waves = waves
         self.shrinkage = shrinkage
         self.adaptive_power = adaptive_power
+        self.weight_prior = weight_prior
         self.steps = steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.early_stopping = early_stopping
         self.importance = importance
         self.mirrored_pairs = mirrored_pairs
+
+    @classmethod
+    def usual(cls, learner: str) -> Network:
+        """What a learner takes unless it is told otherwise."""
+        return cls() if learner == "network" else cls.beside_sparse()
 
     @classmethod
     def paper(cls) -> Network:
@@ -72,8 +82,16 @@ class Network(BaseEstimator):
             learning_rate=2e-3, importance="path", mirrored_pairs=True,
         )  # fmt: skip
 
-    def recipe(self) -> Recipe:
-        """The parameters of the training, checked."""
+    @classmethod
+    def beside_sparse(cls) -> Network:
+        """The perceptron beside the sparse part: for what many features do together, held by its prior alone."""
+        return cls(
+            hidden_sizes=50, activation="tanh", waves=0, shrinkage=0.0, adaptive_power=0.0, weight_prior=True,
+            steps=500, learning_rate=2e-2,
+        )  # fmt: skip
+
+    def recipe(self, noise: float = 1.0) -> Recipe:
+        """The parameters of the training, checked; `noise` is the variance that the outcome is thought to have."""
         checks.check_choice("activation", self.activation, ACTIVATIONS)
         checks.check_choice("importance", self.importance, IMPORTANCES)
         checks.check_count("waves", self.waves, least=0)
@@ -86,6 +104,7 @@ class Network(BaseEstimator):
             adaptive_power=checks.check_positive("adaptive_power", self.adaptive_power, zero=True),
             mirrored_pairs=bool(self.mirrored_pairs),
             early_stopping=bool(self.early_stopping),
+            prior=noise if self.weight_prior else 0.0,
         )
 
     def sizes(self) -> tuple[int, ...] | None:

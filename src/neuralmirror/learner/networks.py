@@ -6,7 +6,7 @@ All m networks of a batch share one input matrix, and each has inputs of its own
 
 Simultaneous mirrors are one network with own = all directions. Individual mirrors are one network per feature, with
 shared = X and own = the directions of X_j, and the rows of X_j in the shared weights held at zero: so the first layer
-of p networks is one product (n × p)(p × m·h) and a thin batched one.
+of p networks is one product (n × p)(p × m·h) and a thin batched one. Mirrors in turns are in between.
 """
 
 from __future__ import annotations

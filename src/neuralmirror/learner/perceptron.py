@@ -1,4 +1,7 @@
-"""The network learner: one perceptron that sees all directions, or one for each feature that sees its own."""
+"""The network learner: perceptrons that see some features in all their directions, and others as they are.
+
+All features at once is Algorithm 2 of the paper, one feature for each network Algorithm 1, and turns are in between.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from neuralmirror.learner.embedding import normal_scores, waves
+from neuralmirror.learner.embedding import waves
 from neuralmirror.learner.importance import gradient_strengths, path_strengths, redraw_strengths
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
@@ -18,6 +21,21 @@ from neuralmirror.learner.training import NetworkInputs, Tick, loss_of, train
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What networks learn: targets (n, q) of so many classes, beside an offset that is known of them."""
+
+    targets: Floats
+    classes: int = 0
+    offset: Floats | None = None  # (n, q), on the scale of the outputs
+    noise: float = 1.0  # variance of the targets that is thought to be chance
+
+    def prior(self) -> float:
+        """What the prior of the weights counts beside the loss: −2σ² log p for numbers, −log p for classes."""
+        return 0.5 if self.classes else self.noise
 
 
 @dataclass(frozen=True)
@@ -27,106 +45,159 @@ class NetworkFit:
     networks: Networks
     inputs: NetworkInputs
     importance: str
+    places: Indices  # (m, a): the features that each network sees in all directions, −1 where it has fewer
 
     def fitted(self) -> Floats:
-        """f at all rows, (n, q), of the first network."""
+        """f at all rows, (m, n, q)."""
         with torch.no_grad():
-            values = self.networks(self.inputs.shared, self.inputs.own)[0]
-        return np.asarray(values.double().cpu().numpy())
+            return np.asarray(self.networks(self.inputs.shared, self.inputs.own).double().cpu().numpy())
 
-    def strengths(self) -> Floats:
-        """How strongly each network follows the directions among its own inputs, (m, blocks)."""
+    def slopes(self) -> Floats:
+        """∂f/∂h of the first hidden layer before its activation, at all rows and for each output: (q, m, n, h)."""
+        hidden = self.networks.first_layer(self.inputs.shared, self.inputs.own).detach().requires_grad_()
+        outputs = self.networks.after_first(hidden).sum(dim=(0, 1))  # (q,): networks and rows do not mix
+        found = [torch.autograd.grad(output, hidden, retain_graph=True)[0] for output in outputs]
+        return np.asarray(torch.stack(found).double().cpu().numpy())
+
+    @torch.no_grad()
+    def lines(self, n_seen: int) -> Tensor:
+        """The least-squares line of f in the inputs of each network over the rows seen, (m, s + o, q)."""
+        inputs = self._every_input()
+        x = inputs[:, :n_seen].double()
+        x = x - x.mean(dim=1, keepdim=True)
+        products = x.mT @ x
+        products.diagonal(dim1=1, dim2=2).add_(1e-6 * n_seen)  # inputs that are not read are zero
+        goal = self.networks(self.inputs.shared[:n_seen], self.inputs.own[:, :n_seen]).double()
+        found: Tensor = torch.linalg.solve(products, x.mT @ (goal - goal.mean(dim=1, keepdim=True)))
+        return found.to(inputs.dtype)
+
+    @torch.no_grad()
+    def line(self, n_seen: int) -> Floats:
+        """That line at all rows, (m, n, q), with the mean of f over the rows seen."""
+        values = self._every_input() @ self.lines(n_seen)
+        level = self.networks(self.inputs.shared[:n_seen], self.inputs.own[:, :n_seen]).mean(dim=1, keepdim=True)
+        return np.asarray((values - values[:, :n_seen].mean(dim=1, keepdim=True) + level).double().cpu().numpy())
+
+    def _every_input(self) -> Tensor:
+        """All inputs of each network side by side, (m, n, s + o)."""
+        reads = self.inputs.reads
+        assert reads is not None
+        return torch.cat([self.inputs.shared * reads.T[:, None], self.inputs.own], dim=2)
+
+    def strengths_beyond_lines(self, n_features: int, n_seen: int) -> Floats:
+        """How strongly what the networks say beyond lines follows the directions of each feature, (p, K+1)."""
+        lines = self.lines(n_seen)[:, self.inputs.shared.shape[1] :]
+        return self._by_feature(redraw_strengths(self.networks, self.inputs, lines), n_features)
+
+    def strengths(self, n_features: int) -> Floats:
+        """How strongly the networks follow the directions of each feature, (p, K+1); zero where none sees them all."""
         measure = {"redraw": redraw_strengths, "gradient": gradient_strengths, "path": path_strengths}[self.importance]
-        return np.asarray(measure(self.networks, self.inputs).double().cpu().numpy())
+        return self._by_feature(measure(self.networks, self.inputs), n_features)
+
+    def _by_feature(self, by_block: Tensor, n_features: int) -> Floats:
+        """Strengths (m, blocks) in the places of their features, (p, K+1)."""
+        found = by_block.double().cpu().numpy()
+        seen = self.places >= 0
+        strengths = np.zeros((n_features, found.shape[1] // max(1, self.places.shape[1])))
+        strengths[self.places[seen]] = found.reshape(*self.places.shape, -1)[seen]
+        return strengths
 
 
 def fit_network(
-    inputs: Inputs, targets: Floats, classes: int, network: Network, seed: int, device: str, tick: Tick | None = None
+    inputs: Inputs, goal: Goal, network: Network, seed: int, device: str, tick: Tick | None = None
 ) -> NetworkFit:
     """One perceptron on all directions, trained on the rows seen (Algorithm 2)."""
-    rng = np.random.default_rng([seed, 5])
-    each = inputs.n_directions
-    embedded = embed(inputs, network.waves)  # (c, K+1, e, n)
-    functions = embedded.shape[2]
-    own = np.concatenate([embedded.reshape(-1, embedded.shape[-1]), inputs.covariates.T.astype(np.float32)])
-    block = np.arange(inputs.n_features * each).reshape(-1, each)[inputs.feature].repeat(functions, axis=1)
-    seen = NetworkInputs(
-        shared=torch.empty(own.shape[1], 0, device=device),
-        own=torch.from_numpy(own.T[None].copy()).to(device),
-        own_direction=_indices(
-            np.append(block.ravel(), np.full(inputs.covariates.shape[1], inputs.n_features * each)), device
-        ),
-        direction_feature=_indices(np.arange(inputs.n_features).repeat(each), device),
-    )
-    sizes = network.sizes() or hidden_sizes(inputs.n_features)
-    rows = rng.standard_normal((1, len(own), sizes[0]), dtype=np.float32) / np.float32(len(own) ** 0.5)
-    fresh = Networks(
-        shared=torch.empty(0, 1, sizes[0], device=device),
-        own=torch.from_numpy(rows).to(device),
-        bias=torch.zeros(1, sizes[0], device=device),
-        layers=_layers(rng, sizes, targets.shape[1], 1, device),
-        activation=ACTIVATIONS[network.activation],
-    )
-    goal = torch.from_numpy(targets[: inputs.n_seen].astype(np.float32)).to(device)
-    return NetworkFit(train(fresh, seen, goal, loss_of(classes), network.recipe(), rng, tick), seen, network.importance)
+    every = np.ones((1, inputs.n_features), dtype=bool)
+    return fit_networks(inputs, inputs, every, every, goal, network, seed, device, tick)
 
 
-def individual_strengths(
+def fit_networks(
     inputs: Inputs,
-    x: NDArray[np.float32],
-    targets: Floats,
-    classes: int,
+    plain: Inputs,
+    reads: Flags,
+    mirrored: Flags,
+    goal: Goal,
     network: Network,
     seed: int,
     device: str,
-    features: Indices,
     tick: Tick | None = None,
-) -> Floats:
-    """One perceptron for each of some features, with the other features as they are (Algorithm 1): (m, K+1).
+) -> NetworkFit:
+    """Perceptrons of which each reads some features, `reads` (m, p), and sees some of these in all directions.
 
-    `x` (columns, n) holds the features themselves. All networks start alike but for the rows of their own directions.
+    These are `mirrored` (m, p); the others come from `plain`, which has X alone. All networks start alike: the weights
+    of a column to begin with depend on nothing but the seed and its number, whatever else is read.
     """
-    each, m = inputs.n_directions, len(features)
-    embedded = embed(inputs, network.waves)
-    functions = embedded.shape[2]
-    own = embedded[inputs.first_column[features]].reshape(m, each * functions, -1)
-    plain = np.stack([x, *([] if not network.waves else np.moveaxis(_own_waves(inputs, x, network.waves), 1, 0))])
-    shared = np.concatenate([plain.transpose(1, 0, 2).reshape(-1, x.shape[1]), inputs.covariates.T.astype(np.float32)])
-    held = inputs.first_column[features][:, None] * functions + np.arange(functions)
+    rng, functions, m = np.random.default_rng([seed, 5]), 1 + network.waves, len(reads)
+    as_they_are = reads & ~mirrored
+    shared_columns = np.flatnonzero(np.any(as_they_are[:, plain.feature], axis=0))
+    embedded = _embedded(plain, shared_columns, network.waves)[:, 0]  # (c, e, n)
+    shared = np.concatenate([embedded.reshape(-1, embedded.shape[-1]), inputs.covariates.T.astype(np.float32)])
+    read = np.concatenate(
+        [
+            as_they_are[:, plain.feature[shared_columns]].repeat(functions, axis=1),
+            np.ones((m, inputs.covariates.shape[1]), dtype=bool),
+        ],
+        axis=1,
+    ).T  # (s, m)
+    places, columns, slots = _places(inputs, mirrored)
+    own = _embedded(inputs, columns.ravel(), network.waves) * (columns.ravel() >= 0)[:, None, None, None]
+    own = own.reshape(m, -1, own.shape[-1])  # (m, o, n)
+    each, filled = inputs.n_directions * functions, (columns >= 0).sum(axis=1)
+    count = read.sum(axis=0) + each * filled
     seen = NetworkInputs(
         shared=torch.from_numpy(shared.T.copy()).to(device),
         own=torch.from_numpy(own.transpose(0, 2, 1).copy()).to(device),
-        own_direction=_indices(np.arange(each).repeat(functions), device),
-        direction_feature=_indices(np.zeros(each, dtype=np.intp), device),
-        held=_indices(held, device),
+        own_direction=_indices(
+            (slots[:, None] * inputs.n_directions + np.arange(inputs.n_directions)).repeat(functions, axis=1), device
+        ).flatten(),
+        direction_feature=_indices(np.arange(places.shape[1]).repeat(inputs.n_directions), device),
+        reads=torch.from_numpy(read.astype(np.float32)).to(device),
+        count=torch.from_numpy(count.astype(np.float32)).to(device),
     )
-    rng = np.random.default_rng([seed, 6])
     sizes = network.sizes() or hidden_sizes(inputs.n_features)
-    spread = np.float32((len(shared) + each * functions) ** 0.5)
-    common = rng.standard_normal((len(shared), 1, sizes[0]), dtype=np.float32).repeat(m, axis=1) / spread
-    common[held.T, np.arange(m)] = 0
-    rows = rng.standard_normal((inputs.n_features, each * functions, sizes[0]), dtype=np.float32)[features] / spread
+    spread = np.sqrt(np.maximum(count, 1)).astype(np.float32)
+    fixed = rng.standard_normal((inputs.covariates.shape[1], sizes[0]), dtype=np.float32)
+    lines = rng.standard_normal((len(plain.feature), functions, sizes[0]), dtype=np.float32)[shared_columns]
+    common = np.concatenate([lines.reshape(-1, sizes[0]), fixed])[:, None] * read[..., None] / spread[:, None]
+    rows = rng.standard_normal((len(inputs.feature), each, sizes[0]), dtype=np.float32)[columns]  # (m, columns, ., h)
+    rows = rows.reshape(m, own.shape[1], sizes[0]) / spread[:, None, None]
     fresh = Networks(
-        shared=torch.from_numpy(common).to(device),
+        shared=torch.from_numpy(common.astype(np.float32)).to(device),
         own=torch.from_numpy(rows).to(device),
         bias=torch.zeros(m, sizes[0], device=device),
-        layers=_layers(rng, sizes, targets.shape[1], m, device),
+        layers=_layers(rng, sizes, goal.targets.shape[1], m, device),
         activation=ACTIVATIONS[network.activation],
     )
-    goal = torch.from_numpy(targets.astype(np.float32)).to(device)
-    fitted = train(fresh, seen, goal, loss_of(classes), network.recipe(), np.random.default_rng([seed, 7]), tick)
-    return NetworkFit(fitted, seen, network.importance).strengths()
+    targets, offset = (
+        torch.from_numpy(values[: inputs.n_seen].astype(np.float32)).to(device)
+        for values in (goal.targets, np.zeros_like(goal.targets) if goal.offset is None else goal.offset)
+    )
+    recipe = network.recipe(goal.prior())
+    trained = train(fresh, seen, targets, loss_of(goal.classes), recipe, np.random.default_rng([seed, 7]), tick, offset)
+    return NetworkFit(trained, seen, network.importance, places)
 
 
-def embed(inputs: Inputs, count: int) -> NDArray[np.float32]:
-    """The line and `count` waves of every direction, (columns, K+1, 1 + count, n)."""
-    lines = inputs.directions[:, :, None]
-    return np.concatenate([lines, waves(inputs.scores, count, inputs.n_seen)], axis=2) if count else lines
+def _places(inputs: Inputs, mirrored: Flags) -> tuple[Indices, Indices, Indices]:
+    """Which features (m, a) and which of their columns (m, w) each network sees in all directions, −1 to fill up.
+
+    The a-th feature of every network has its columns in the same places; `slots` (w,) says of which feature they are.
+    """
+    m, most = len(mirrored), int(mirrored.sum(axis=1).max(initial=0))
+    places = np.full((m, most), -1, dtype=np.intp)
+    for network, features in enumerate(mirrored):
+        held = np.flatnonzero(features)
+        places[network, : len(held)] = held
+    widths = np.where(places >= 0, np.diff(inputs.first_column)[places], 0)  # (m, a)
+    slots = np.arange(most).repeat(widths.max(axis=0, initial=0))
+    within = np.arange(len(slots)) - np.searchsorted(slots, slots)
+    columns = np.where(within < widths[:, slots], inputs.first_column[places[:, slots]] + within, -1)
+    return places, columns, slots
 
 
-def _own_waves(inputs: Inputs, x: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """Waves of the features themselves, (columns, count, n)."""
-    return waves(normal_scores(x[:, None]), count)[:, 0]
+def _embedded(inputs: Inputs, columns: Indices, count: int) -> NDArray[np.float32]:
+    """The line and `count` waves of some columns' directions, (c, K+1, 1 + count, n)."""
+    lines = inputs.directions[columns, :, None]
+    return np.concatenate([lines, waves(inputs.scores[columns], count, inputs.n_seen)], axis=2) if count else lines
 
 
 def _layers(

@@ -1,11 +1,12 @@
-"""The learner as a whole: a sparse part, a network for what it leaves, and how much each counts on unseen rows.
+"""The learner as a whole: a sparse part, networks beside it, and how much each counts on unseen rows.
 
-    f = w_s · sparse + w_n · network
+    f = sparse + w · (network − its line)
 
-Both are fitted on half of the rows and predict the other half, which neither has seen; the weights are the
-least-squares slopes there, shrunk towards zero by what chance alone would give (James and Stein, 1961). A network
-that does not help there after a quarter of its steps on the first half, or after all of them, is dropped at once, so a
-truth without a use for it costs little.
+Both are fitted on half of the rows and predict the other half, which neither has seen; the weight w is the
+least-squares slope there of what the sparse part leaves on what the network says beyond lines, shrunk towards zero by
+what chance alone would give (James and Stein, 1961). A network that does not help there after a quarter of its steps on
+the first half, or after all of them, is dropped at once, so a truth without a use for it costs little. Each turn has a
+network and a weight of its own, so that these treat the directions of its features alike.
 """
 
 from __future__ import annotations
@@ -18,18 +19,28 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.base import clone
 
-from neuralmirror._internal.device import torch_threads
 from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.perceptron import NetworkFit, fit_network
+from neuralmirror.learner.network_part import (
+    ROUNDS,
+    NetworkPart,
+    Readers,
+    Turns,
+    fit_readers,
+    further_features,
+    plausible,
+)
+from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sparse import FULL, QUICK, Effort, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 LEARNERS = ("auto", "sparse", "network")
+LOGIT = 1.7  # times a probit is about a logit
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,7 @@ class Engine:
     """Where and how the learners run."""
 
     learner: str = "auto"
-    network: Network = field(default_factory=Network)
+    network: Network = field(default_factory=Network.beside_sparse)
     device: str = "cpu"
     n_jobs: int = 1
 
@@ -54,152 +65,201 @@ class LearnerFit:
     weights: dict[str, float]
     explained: dict[str, float]  # share of the outcome's variance on rows that nothing fitted has seen
     sparse: SparseFit | None
+    network: NetworkPart | None = None  # None where networks do not count
 
 
-def learn(inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort = FULL) -> LearnerFit:
-    """Fit the parts that `engine.learner` names and weigh them."""
+def learn(
+    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort = FULL, turns: Turns | None = None
+) -> LearnerFit:
+    """Fit the parts that `engine.learner` names and weigh them; in one turn for all features unless told otherwise."""
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
-    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort)
-    weights = {"sparse": unseen.weight_of_sparse(), "network": unseen.weight_of_network()}
+    turns = Turns.together(inputs) if turns is None else turns
+    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort, turns)
+    weights, by_turn = {"sparse": unseen.weight_of_sparse()}, unseen.weights_of_turns()
+    if engine.learner == "auto":
+        weights["network"] = float(by_turn[turns.of_feature].mean())
+    part = network_part(inputs, response, sparse, by_turn, turns, engine, seed) if by_turn.any() else None
     strengths = weights["sparse"] * sparse.strengths()
-    if weights["network"] > 0:
-        fit, chosen = residual_network(inputs, sparse, engine, seed)
-        own = fit.strengths().reshape(len(chosen), -1) * _size(sparse.chain.residual)
-        strengths[chosen] += weights["network"] * own
-    if engine.learner == "sparse":
-        del weights["network"]
-    return LearnerFit(strengths, weights, unseen.explained(weights), sparse)
+    if part is not None:
+        strengths = part.beside(strengths)
+    return LearnerFit(strengths, weights, unseen.explained(by_turn), sparse, part)
 
 
 def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
     """Networks and nothing else; the share explained is that of a network trained on half of the rows."""
-    targets = codes(response)
-    fit = fit_network(inputs, targets, response.classes, engine.network, seed, engine.device)
-    strengths = fit.strengths().reshape(inputs.n_features, -1)
+    goal = Goal(codes(response), response.classes)
+    strengths = fit_network(inputs, goal, engine.network, seed, engine.device).strengths(inputs.n_features)
     order, half = _halves(inputs, seed)[0]
-    trial = fit_network(inputs.rows(order, half), targets[order], response.classes, engine.network, seed, engine.device)
-    shares = _probabilities(trial.fitted(), response.classes, logits=True)[half:]
-    share = _explained(targets[order][half:], shares, targets.mean(axis=0))
+    part = replace(goal, targets=goal.targets[order])
+    trial = fit_network(inputs.rows(order, half), part, engine.network, seed, engine.device).fitted()[0]
+    shares = _probabilities(trial / LOGIT if response.classes else trial, response.classes)[half:]
+    share = _explained(part.targets[half:], shares, goal.targets.mean(axis=0))
     return LearnerFit(strengths, {"network": 1.0}, {"network": share}, None)
 
 
-def residual_network(inputs: Inputs, sparse: SparseFit, engine: Engine, seed: int) -> tuple[NetworkFit, Indices]:
-    """A network for what the sparse part leaves, on the features that part finds most plausible.
+def network_part(
+    inputs: Inputs, response: Response, sparse: SparseFit, by_turn: Floats, turns: Turns, engine: Engine, seed: int
+) -> NetworkPart:
+    """Networks on all rows for the turns in which they count, with the features that they find they should read too."""
+    goal, settings = beside(sparse, response, inputs.n_seen), (engine.network, seed, engine.device)
+    readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
+    for number in range(ROUNDS + 1):
+        fit = fit_readers(inputs, turns, readers, goal, *settings, alone=False)
+        if number == ROUNDS:
+            break
+        residual = goal.targets - _outcomes(fit.fitted(), goal)
+        found = further_features(inputs, readers, fit, residual)
+        if not found.any():
+            break
+        readers = Readers.of(readers.reads | found, readers.of_turn, turns)
+    scale = LOGIT if response.classes else 1.0  # the sparse part's latent outcomes are probits
+    strengths = fit.strengths_beyond_lines(inputs.n_features, inputs.n_seen) / scale
+    return NetworkPart(strengths, by_turn[turns.of_feature])
 
-    It sees all directions of as many features as the sparse part expects to be active, and five more. Its outputs are
-    in standard deviations of the residual.
-    """
-    count = min(inputs.n_features, int(np.ceil(sparse.expected_active())) + 5)
-    chosen = np.sort(np.argsort(-sparse.strengths().max(axis=1), kind="stable")[:count])
-    targets = sparse.chain.residual / _size(sparse.chain.residual[: inputs.n_seen])
-    with torch_threads(1 if engine.device == "cpu" else None):  # too small to share
-        return fit_network(inputs.features(chosen), targets, 0, engine.network, seed, engine.device), chosen
+
+def beside(sparse: SparseFit, response: Response, n_seen: int) -> Goal:
+    """What networks learn: the outcome, with all that the sparse part says of it but its lines as a known offset."""
+    known = sparse.part((COVARIATE,)) + sum(sparse.part(PARTS[name]) for name in ("curves", "interactions"))
+    offset = LOGIT * known if response.classes else known
+    return Goal(codes(response), response.classes, np.asarray(offset), sparse.chain.noise_variance)
+
+
+def _outcomes(outputs: Floats, goal: Goal) -> Floats:
+    """What networks with these outputs (m, n, q) expect of the outcome."""
+    assert goal.offset is not None
+    total = outputs + goal.offset
+    return _probabilities(total / LOGIT, goal.classes) if goal.classes else np.asarray(total)
 
 
 @dataclass(frozen=True)
-class Unseen:
-    """Predictions of rows that nothing fitted has seen, and what was to be predicted: codes (n, q)."""
+class Changes:
+    """What each of m networks says of the unseen rows beyond its line, and the network of each turn."""
 
-    targets: Floats
-    base: Floats  # (q,): the mean
-    parts: dict[str, Floats]  # lines, curves, interactions, network: (n, q) each, on the scale of the fit
-    residual: Floats  # (n, q): what the sparse part leaves
-    classes: int
-
-    @property
-    def sparse(self) -> Floats:
-        """What the sparse part predicts."""
-        return np.asarray(sum(self.parts[name] for name in ("covariates", *PARTS)))
-
-    def weight_of_sparse(self) -> float:
-        """The slope of the outcome on the sparse part's prediction."""
-        goal = self.residual + self.sparse
-        return shrunken_slope(goal, self.sparse - self.parts["covariates"]) or 1.0
-
-    def weight_of_network(self) -> float:
-        """The slope of what the sparse part leaves on the network's prediction."""
-        return shrunken_slope(self.residual, self.parts["network"]) if "network" in self.parts else 0.0
-
-    def joined(self, other: Unseen) -> Unseen:
-        """These rows and others; a part that one of them lacks predicts nothing there."""
-        both = {
-            name: np.concatenate([half.parts.get(name, np.zeros_like(half.residual)) for half in (self, other)])
-            for name in self.parts
-        }
-        targets, residual = (
-            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("targets", "residual")
-        )
-        return Unseen(targets, (self.base + other.base) / 2, both, residual, self.classes)
-
-    def explained(self, weights: dict[str, float]) -> dict[str, float]:
-        """The share of the outcome that each part adds to those before it."""
-        total, before, shares = self.parts["covariates"], 0.0, {}
-        for name in (*PARTS, "network"):
-            if name in self.parts:
-                total = total + self.parts[name] * (weights.get("network", 0.0) if name == "network" else 1.0)
-                now = _explained(self.targets, _probabilities(total, self.classes), self.base)
-                shares[name], before = now - before, now
-        return shares
+    values: Floats  # (m, n, q), on the scale of the outcome
+    of_turn: Indices  # (T,)
 
 
 @dataclass(frozen=True)
 class Half:
-    """A fit on half of the rows, and what it predicts of the others."""
+    """A fit on half of the rows, and what it predicts of the others, which nothing fitted has seen."""
 
     inputs: Inputs
+    turns: Turns
+    response: Response
     sparse: SparseFit
-    unseen: Unseen
 
-    def with_network(self, engine: Engine, seed: int, trainings: list[int]) -> Unseen:
-        """The predictions with those of networks of so many steps, one after the other while they help."""
-        half = self.inputs.n_seen
-        for steps in trainings:
-            fit, _ = residual_network(self.inputs, self.sparse, engine.with_steps(steps), seed)
-            self.unseen.parts["network"] = (fit.fitted() * _size(self.sparse.chain.residual[:half]))[half:]
-            if self.unseen.weight_of_network() == 0:
-                break
-        return self.unseen
+    def predicted(self, names: tuple[str, ...] = ("covariates", *PARTS)) -> Floats:
+        """What parts of the sparse part predict of the unseen rows, (n, q) on its own scale."""
+        kinds = {"covariates": (COVARIATE,), **PARTS}
+        return np.asarray(sum(self.sparse.part(kinds[name]) for name in names))[self.inputs.n_seen :]
+
+    def outcome(self) -> Floats:
+        """The codes of the unseen rows, (n, q)."""
+        return codes(self.response)[self.inputs.n_seen :]
+
+    def base(self) -> Floats:
+        """The mean of the rows seen, (q,)."""
+        return np.asarray(codes(self.response)[: self.inputs.n_seen].mean(axis=0))
+
+    def left(self) -> Floats:
+        """What the sparse part leaves of the unseen rows."""
+        return self.outcome() - _probabilities(self.predicted(), self.response.classes)
+
+    def changes(self, engine: Engine, seed: int) -> Changes:
+        """What networks on the rows seen say of the unseen ones beyond their lines."""
+        goal = beside(self.sparse, self.response, self.inputs.n_seen)
+        readers = Readers.of(plausible(self.sparse), np.zeros(len(self.turns), dtype=np.intp), self.turns)
+        settings = engine.network, seed, engine.device
+        fit = fit_readers(self.inputs, self.turns, readers, goal, *settings, alone=True)
+        values = _outcomes(fit.fitted(), goal) - _outcomes(fit.line(self.inputs.n_seen), goal)
+        return Changes(values[:, self.inputs.n_seen :], readers.of_turn)
 
 
-def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int) -> Half:
+@dataclass(frozen=True)
+class Unseen:
+    """What fits on each half of the rows predict of the other, and the turns in which networks may count."""
+
+    halves: tuple[Half, Half]
+    changes: tuple[Changes, ...]  # of both halves, or of none
+    alive: Flags  # (T,)
+
+    def weight_of_sparse(self) -> float:
+        """The slope of the outcome on the sparse part's prediction."""
+        lines = [half.predicted(tuple(PARTS)) for half in self.halves]
+        goals = [half.left() + part for half, part in zip(self.halves, lines, strict=True)]
+        return shrunken_slope(np.concatenate(goals), np.concatenate(lines)) or 1.0
+
+    def weights_of_turns(self) -> Floats:
+        """How much the network of each turn counts, (T,)."""
+        if not self.changes:
+            return np.zeros(len(self.alive))
+        return weights_of_turns(list(zip(self.halves, self.changes, strict=True))) * self.alive
+
+    def explained(self, by_turn: Floats) -> dict[str, float]:
+        """The share of the outcome that each part adds to those before it; the networks' is a mean over turns."""
+        classes = self.halves[0].response.classes
+        outcome = np.concatenate([half.outcome() for half in self.halves])
+        base = np.mean([half.base() for half in self.halves], axis=0)
+        before, shares, names = 0.0, {}, ["covariates"]
+        for name in PARTS:
+            names.append(name)
+            total = _probabilities(np.concatenate([half.predicted(tuple(names)) for half in self.halves]), classes)
+            now = _explained(outcome, total, base)
+            shares[name], before = now - before, now
+        if self.changes:
+            counts = [np.bincount(part.of_turn, by_turn, minlength=len(part.values)) for part in self.changes]
+            parts = zip(counts, self.changes, strict=True)
+            moved = np.concatenate([np.tensordot(count, part.values, 1) for count, part in parts]) / len(by_turn)
+            shares["network"] = _explained(outcome, total + moved, base) - before
+        return shares
+
+
+def weights_of_turns(halves: list[tuple[Half, Changes]]) -> Floats:
+    """The slopes (T,) of what the sparse part leaves on what the network of each turn says beyond its line."""
+    along, size, square, count = 0.0, 0.0, 0.0, 0
+    for half, change in halves:
+        left = half.left()
+        along = along + np.einsum("mnq,nq->m", change.values, left)[change.of_turn]
+        size = size + np.einsum("mnq,mnq->m", change.values, change.values)[change.of_turn]
+        square, count = square + float((left**2).sum()), count + left.size
+    return _shrunken(np.asarray(along), np.asarray(size), square, count)
+
+
+def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int, turns: Turns) -> Half:
     """Fit the sparse part on one half of the rows."""
     order, half = _halves(inputs, seed)[number]
     seen, goal = inputs.rows(order, half), response.rows(order)
     sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device)
-    return Half(seen, sparse, _of_sparse(sparse, goal, half))
+    return Half(seen, turns.rows(order, half), goal, sparse)
 
 
 def fit_all_and_halves(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort
+    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort, turns: Turns
 ) -> tuple[SparseFit, Unseen]:
     """The sparse part on all rows, and what fits on each half of them predict of the other.
 
-    The first half has a network of a quarter of the steps, and the whole ones follow while they help. All rows and the
-    second half take about as long as the first half with its network, so these are done at once.
+    The first half has networks of a quarter of the steps, and the whole ones follow while they help. All rows and the
+    second half take about as long as the first half with its networks, so these are done at once.
     """
     steps = engine.network.steps
 
-    def first() -> Unseen:
-        trainings = [steps // 4, steps] if engine.learner == "auto" else []
-        return fit_half(inputs, response, engine, seed, 0).with_network(engine, seed, trainings)
+    def first() -> tuple[Half, Changes | None, Flags]:
+        half, change = fit_half(inputs, response, engine, seed, 0, turns), None
+        alive = np.full(len(turns), engine.learner == "auto")
+        for length in (steps // 4, steps):
+            if alive.any():
+                change = half.changes(engine.with_steps(length), seed)
+                alive = alive & (weights_of_turns([(half, change)]) > 0)
+        return half, change, alive
 
     def others() -> tuple[SparseFit, Half]:
         whole = fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
-        return whole, fit_half(inputs, response, engine, seed, 1)
+        return whole, fit_half(inputs, response, engine, seed, 1, turns)
 
-    (sparse, second), one = at_once(others, first, engine.n_jobs)
-    trainings = [steps] if engine.learner == "auto" and one.weight_of_network() > 0 else []
-    return sparse, one.joined(second.with_network(engine, seed + 1, trainings))
-
-
-def _of_sparse(sparse: SparseFit, goal: Response, half: int) -> Unseen:
-    """What the sparse part predicts of the rows from `half` on, which it has not seen."""
-    parts = {"covariates": sparse.part((COVARIATE,)), **{name: sparse.part(kinds) for name, kinds in PARTS.items()}}
-    total, values = np.asarray(sum(parts.values())), codes(goal)
-    residual = values - (_probabilities(total, goal.classes) if goal.classes else total)
-    unseen = {name: part[half:] for name, part in parts.items()}
-    return Unseen(values[half:], values[:half].mean(axis=0), unseen, residual[half:], goal.classes)
+    (sparse, two), (one, change, alive) = at_once(others, first, engine.n_jobs)
+    changes = (change, two.changes(engine, seed + 1)) if change is not None and alive.any() else ()
+    return sparse, Unseen((one, two), changes, alive)
 
 
 def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
@@ -211,13 +271,17 @@ def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
 
 def shrunken_slope(goal: Floats, prediction: Floats) -> float:
     """Slope of goal on prediction through zero, times the positive part of 1 − 1/z², within [0, 1]."""
-    along, size = float((goal * prediction).sum()), float((prediction**2).sum())
-    if along <= 0 or size <= 0:
-        return 0.0
-    slope = along / size
-    noise = float(((goal - slope * prediction) ** 2).mean())
-    chance = noise * size / along**2  # 1/z²
-    return float(np.clip(slope * max(0.0, 1 - chance), 0.0, 1.0))
+    along, size = np.array([(goal * prediction).sum()]), np.array([(prediction**2).sum()])
+    return float(_shrunken(along, size, float((goal**2).sum()), goal.size)[0])
+
+
+def _shrunken(along: Floats, size: Floats, square: float, count: int) -> Floats:
+    """The same from the products ⟨goal, prediction⟩, ⟨prediction, prediction⟩ and ⟨goal, goal⟩."""
+    helps = (along > 0) & (size > 0)
+    slope = np.divide(along, size, out=np.zeros_like(along), where=helps)
+    noise = np.maximum(square - slope * along, 0.0) / count
+    chance = np.divide(noise * size, along**2, out=np.ones_like(along), where=helps)  # 1/z²
+    return np.asarray(np.clip(slope * np.maximum(0.0, 1 - chance), 0.0, 1.0))
 
 
 def codes(response: Response) -> Floats:
@@ -227,19 +291,15 @@ def codes(response: Response) -> Floats:
     return np.asarray(np.eye(response.classes)[response.values[:, 0].astype(int)])
 
 
-def _probabilities(values: Floats, classes: int, logits: bool = False) -> Floats:
-    """Numbers as they are; of latent values or logits, the chances of the classes."""
+def _probabilities(values: Floats, classes: int) -> Floats:
+    """Numbers as they are; of latent values, the chances of the classes."""
     if classes == 0:
         return values
     if classes == 2:
-        return np.asarray(norm.cdf(values / 1.7 if logits else values))
-    return np.asarray(softmax(values if logits else 1.7 * values, axis=1))
+        return np.asarray(norm.cdf(values))
+    return np.asarray(softmax(LOGIT * values, axis=-1))
 
 
 def _explained(targets: Floats, predicted: Floats, base: Floats) -> float:
     """1 − Σ(y − ŷ)² / Σ(y − ȳ)², with ȳ the mean of the rows that were learnt from."""
     return float(1 - ((targets - predicted) ** 2).sum() / max(float(((targets - base) ** 2).sum()), 1e-300))
-
-
-def _size(residual: Floats) -> float:
-    return max(float(residual.std()), 1e-6)

@@ -43,6 +43,7 @@ class Recipe:
     adaptive_power: float = 0.5
     mirrored_pairs: bool = False  # weights for X_j ± c_jZ_j instead of X_j and c_jZ_j
     early_stopping: bool = False
+    prior: float = 0.0  # times Σ fan-in · ‖weights‖² / n, which is added to the loss
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class NetworkInputs:
     own: Tensor  # (m, n, o): blocks of inputs, one a direction; then covariates
     own_direction: Tensor  # (o,): the block of each input; the number of blocks for what is never shrunk
     direction_feature: Tensor  # (blocks,): the feature of each direction
-    held: Tensor | None = None  # (m, e): the shared rows that each network holds at zero
+    reads: Tensor | None = None  # (s, m): 1 where a network reads a shared input, 0 where its weights are held at zero
+    count: Tensor | None = None  # (m,): inputs of each network, where some of its own are only there to fill up
 
 
 def squared_loss(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -112,6 +114,13 @@ def shrink_blocks(rows: Tensor, inputs: NetworkInputs, amount: Tensor) -> None:
     rows.mul_(factor[:, inputs.own_direction, None])
 
 
+def prior_penalty(networks: Networks, count: Tensor, rows: int) -> Tensor:
+    """Σ over layers of fan-in · ‖weights‖² / n: a prior N(0, 1/fan-in) of all weights."""
+    squares = networks.shared.square().sum(dim=(0, 2)) + networks.own.square().sum(dim=(1, 2))  # (m,)
+    behind = [weight.shape[1] * weight.square().sum() for weight, _ in networks.layers]
+    return ((count * squares).sum() + sum(behind)) / rows
+
+
 def from_pairs(networks: Networks, pairs: int) -> Networks:
     """Own rows held as (w⁺, w⁻) of mirrored pairs turned into those of the directions: w⁺ + w⁻ and w⁺ − w⁻."""
     plus, minus = networks.own[:, :pairs].unflatten(1, (-1, 2)).unbind(dim=2)
@@ -129,9 +138,11 @@ def train(
     recipe: Recipe,
     rng: np.random.Generator,
     tick: Tick | None = None,
+    offset: Tensor | None = None,
 ) -> Networks:
     """Train all networks on the rows of the targets (n, q); return them with weights for the directions.
 
+    An `offset` (n, q) is added to what all of them say before it is compared with the targets.
     With `early_stopping` a fifth of the rows is held out, and each network's weights of its smallest loss are returned.
     """
     n = len(targets)
@@ -144,22 +155,27 @@ def train(
     weights = functional.pad(torch.ones(len(networks), blocks, device=targets.device), (0, 1))
     best, lowest = networks.copy(), torch.full((len(networks),), float("inf"), device=targets.device)
 
+    count = torch.full((len(networks),), inputs.shared.shape[1] + inputs.own.shape[2], device=targets.device)
+    count = count if inputs.count is None else inputs.count
+
     def predicted(rows: Tensor) -> Tensor:
         current = from_pairs(networks, pairs) if pairs else networks
-        return current(inputs.shared[rows], inputs.own[:, rows])
+        outputs = current(inputs.shared[rows], inputs.own[:, rows])
+        return outputs if offset is None else outputs + offset[rows]
 
     for number, (rows, rate) in enumerate(zip(batches, cosine_rates(recipe), strict=True)):
-        losses = loss(predicted(rows), targets[rows])
-        gradients = torch.autograd.grad(losses.sum(), adam.parameters)
+        total = loss(predicted(rows), targets[rows]).sum()
+        if recipe.prior:
+            total = total + recipe.prior * prior_penalty(networks, count, len(kept))
+        gradients = torch.autograd.grad(total, adam.parameters)
         with torch.no_grad():
             adam.step(gradients, float(rate))
             if recipe.shrinkage:
                 if number == round(ADAPT_AT * recipe.steps):
                     weights = adaptive_weights(networks.own, inputs, recipe.adaptive_power)
                 shrink_blocks(networks.own, inputs, rate * recipe.shrinkage * weights)
-            if inputs.held is not None:
-                own = torch.arange(len(networks), device=rows.device)
-                networks.shared[inputs.held.T, own] = 0.0
+            if inputs.reads is not None:
+                networks.shared.mul_(inputs.reads[..., None])
             if recipe.early_stopping and number % max(1, recipe.steps // CHECKS) == 0:
                 current = loss(predicted(held_out), targets[held_out])  # (m,)
                 best.take(networks, current < lowest)

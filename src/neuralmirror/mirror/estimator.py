@@ -195,14 +195,14 @@ class NeuralGaussianMirror(ControlledSelector):
         checks.check_choice("scheme", self.scheme, SCHEMES)
         checks.check_choice("noise", self.noise, ("conditional", "independent"))
         checks.check_count("n_mirrors", self.n_mirrors)
-        network = Network() if self.network is None else self.network
+        learner = checks.check_choice("learner", self.learner, LEARNERS)
+        network = Network.usual(learner) if self.network is None else self.network
         network.recipe()
         if network.mirrored_pairs and (self.n_mirrors != 1 or self.noise != "independent"):
             raise ValueError(
                 "mirrored pairs X ± cZ hold one independent noise per feature, got "
                 f"n_mirrors={self.n_mirrors!r} and noise={self.noise!r}; set n_mirrors=1 and noise='independent'"
             )
-        learner = checks.check_choice("learner", self.learner, LEARNERS)
         return Engine(learner, network, resolve_device(self.device), resolve_jobs(self.n_jobs))
 
     def _scale(self) -> str | Floats:

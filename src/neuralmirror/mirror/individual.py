@@ -7,20 +7,21 @@ found by a simultaneous fit, which sees all directions alike.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.perceptron import individual_strengths
+from neuralmirror.learner.perceptron import Goal, fit_networks
 from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.stacking import Engine, LearnerFit, codes
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.turns import Sweeps, by_turns, chunks, in_pieces
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 NETWORK_FLOATS = 2**26  # weights, gradients and moments of the networks that are trained at once
 
@@ -41,12 +42,15 @@ def _networks(
     directions: Directions, inputs: Inputs, response: Response, engine: Engine, seed: int, draw: Path | None
 ) -> Floats:
     """A network for each feature, as many at once as memory allows."""
-    if not inputs.single.all():
-        raise ValueError("individual networks take single columns, got groups of columns; use scheme='simultaneous'")
-    p, x = inputs.n_features, directions.values[:, 0]
+    p, plain = inputs.n_features, replace(inputs, directions=directions.values[:, :1])
     width = (engine.network.sizes() or (20 * int(np.log(p) + 1),))[0]
-    each = 4 * p * (1 + engine.network.waves) * width
-    settings = response.classes, engine.network, seed, engine.device
-    strengths_of = partial(individual_strengths, inputs, x, codes(response), *settings)
+    each = 4 * len(inputs.feature) * (1 + engine.network.waves) * width
+    goal = Goal(codes(response), response.classes)
+
+    def strengths_of(features: Indices) -> Floats:
+        mirrored = np.arange(p) == features[:, None]
+        fit = fit_networks(inputs, plain, np.ones_like(mirrored), mirrored, goal, engine.network, seed, engine.device)
+        return fit.strengths(p)[features]
+
     # One after the other in this process, for each fills all cores.
     return in_pieces(strengths_of, chunks(p, p * each // NETWORK_FLOATS), 1, draw)

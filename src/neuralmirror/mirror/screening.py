@@ -16,7 +16,7 @@ from neuralmirror._internal.standardised import StandardisedData, rank_normal, r
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan
 from neuralmirror.learner.inputs import MOST_BYTES, Inputs
-from neuralmirror.learner.perceptron import fit_network
+from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
 from neuralmirror.learner.stacking import Engine
 from neuralmirror.mirror.directions import Directions, blinded
@@ -107,6 +107,6 @@ def best_on_a_third(data: StandardisedData, goal: Response, size: int, engine: E
     """The `size` features that one network without mirrors, trained on the rows of `data`, follows most."""
     inputs = Inputs(data.x.T[:, None].astype(np.float32), data.group, data.covariates, len(data.x))
     network = type(engine.network)(**{**engine.network.get_params(), "mirrored_pairs": False})
-    targets = data.codes() if data.classes else goal.values
-    strengths = fit_network(inputs, targets, data.classes, network, seed, engine.device).strengths()[0]
+    learnt = Goal(data.codes() if data.classes else goal.values, data.classes)
+    strengths = fit_network(inputs, learnt, network, seed, engine.device).strengths(inputs.n_features)[:, 0]
     return np.sort(np.argsort(-strengths, kind="stable")[:size])

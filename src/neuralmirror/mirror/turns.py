@@ -25,6 +25,7 @@ from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror.learner import terms
 from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.network_part import NetworkPart, Turns
 from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.sparse import (
     Effort,
@@ -84,20 +85,26 @@ def by_turns(
     Pieces of the work are kept beside the file `draw` of the whole as they are completed.
     """
     inputs, order = blinded(directions)
-    common = _common_fit(inputs, response, engine, seed, draw)
-    assert common.sparse is not None
     plain = Inputs(
         directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen, inputs.picked_from
     )
+    common = _common_fit(inputs, response, engine, seed, Turns(plain, _turn_of_feature(turns)), draw)
+    assert common.sparse is not None
     chains = Chains(inputs, plain, response, common.sparse.structure, seed, turns, sweeps)
-    found = sparse_strengths(chains, engine.n_jobs, draw)
-    from_network = common.strengths - common.weights["sparse"] * common.sparse.strengths()
-    return common, unblinded(common.weights["sparse"] * found + from_network, order)
+    found = common.weights["sparse"] * sparse_strengths(chains, engine.n_jobs, draw)
+    return common, unblinded(found if common.network is None else common.network.beside(found), order)
 
 
 def _turns(p: int, count: int) -> list[Indices]:
     """Features in `count` turns: the columns are in an order that follows from their values and looks random."""
     return [np.arange(first, p, count) for first in range(count)]
+
+
+def _turn_of_feature(turns: list[Indices]) -> Indices:
+    """The turn of each feature, (p,)."""
+    of_feature = np.empty(sum(map(len, turns)), dtype=np.intp)
+    of_feature[np.concatenate(turns)] = np.arange(len(turns)).repeat([len(turn) for turn in turns])
+    return of_feature
 
 
 @dataclass(frozen=True)
@@ -116,12 +123,16 @@ class Common:
     fitted: Floats
     residual: Floats
     noise_variance: float
+    network_strengths: Floats  # (p, K+1), and (0, 0) where networks do not count
+    network_weights: Floats  # (p,)
 
     @classmethod
     def of(cls, fit: LearnerFit) -> Common:
         """What is kept of a fit."""
         assert fit.sparse is not None
         parts: dict[str, Any] = {**vars(fit.sparse.structure), **vars(fit.sparse.chain)}
+        network = NetworkPart(np.zeros((0, 0)), np.zeros(0)) if fit.network is None else fit.network
+        parts |= {"network_strengths": network.strengths, "network_weights": network.weights}
         return cls(fit.strengths, fit.weights, fit.explained, **parts)
 
     def fit(self, inputs: Inputs) -> LearnerFit:
@@ -129,15 +140,18 @@ class Common:
         structure = self._part(Structure)
         every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
         sparse = SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
-        return LearnerFit(self.strengths, self.weights, self.explained, sparse)
+        network = NetworkPart(self.network_strengths, self.network_weights) if len(self.network_weights) else None
+        return LearnerFit(self.strengths, self.weights, self.explained, sparse, network)
 
     def _part(self, kind: type[Part]) -> Part:
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
 
-def _common_fit(inputs: Inputs, response: Response, engine: Engine, seed: int, draw: Path | None) -> LearnerFit:
-    """The fit that sees all directions alike, from disk where it was kept."""
-    compute = partial(learn, inputs, response, engine, seed, SEARCH)
+def _common_fit(
+    inputs: Inputs, response: Response, engine: Engine, seed: int, turns: Turns, draw: Path | None
+) -> LearnerFit:
+    """The sparse fit that sees all directions alike, and the networks of all turns; from disk where it was kept."""
+    compute = partial(learn, inputs, response, engine, seed, SEARCH, turns)
     if draw is None:
         return compute()
     return cached(draw.parent, f"common-of-{draw.name}", Common, lambda: Common.of(compute())).fit(inputs)
