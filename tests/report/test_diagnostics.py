@@ -78,9 +78,9 @@ def test_a_fit_that_predicts_nothing_is_told() -> None:
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        ({"sparse": 1.0, "network": 0.0}, "did not help on rows it had not seen"),
+        ({"sparse": 1.0, "network": 0.0}, "did not help on rows they had not seen"),
         ({"sparse": 0.9, "network": 0.4}, "with weight 0.40"),
-        ({"sparse": 0.9, "network": 0.04}, "all but alone: a network for what it leaves counts 0.04"),
+        ({"sparse": 0.9, "network": 0.04}, "all but alone: a network beside it counts 0.04"),
         ({"sparse": 1.0}, "alone, as asked for"),
         ({"network": 1.0}, "Networks decided alone"),
     ],

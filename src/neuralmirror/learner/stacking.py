@@ -4,9 +4,10 @@
 
 Both are fitted on half of the rows and predict the other half, which neither has seen; the weight w is the
 least-squares slope there of what the sparse part leaves on what the network says beyond lines, shrunk towards zero by
-what chance alone would give (James and Stein, 1961). A network that does not help there after a quarter of its steps on
-the first half, or after all of them, is dropped at once, so a truth without a use for it costs little. Each turn has a
-network and a weight of its own, so that these treat the directions of its features alike.
+what chance alone would give (James and Stein, 1961). A network that does not help there after a quarter of its steps,
+or after all of them, is dropped at once, so a truth without a use for it costs little; where it helps, the halves
+change places, and both tell the weight. Each turn has a network and a weight of its own, so that these treat the
+directions of its features alike.
 """
 
 from __future__ import annotations
@@ -178,11 +179,11 @@ class Half:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What fits on each half of the rows predict of the other, and the turns in which networks may count."""
+    """What a fit on half of the rows predicts of the other; where networks may count, that of the other half too."""
 
-    halves: tuple[Half, Half]
+    halves: tuple[Half, ...]
     changes: tuple[Changes, ...]  # of both halves, or of none
-    alive: Flags  # (T,)
+    alive: Flags  # (T,): the turns in which networks may count
 
     def weight_of_sparse(self) -> float:
         """The slope of the outcome on the sparse part's prediction."""
@@ -237,10 +238,9 @@ def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, numb
 def fit_all_and_halves(
     inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort, turns: Turns
 ) -> tuple[SparseFit, Unseen]:
-    """The sparse part on all rows, and what fits on each half of them predict of the other.
+    """The sparse part on all rows, and what fits on half of them predict of the other half.
 
-    The first half has networks of a quarter of the steps, and the whole ones follow while they help. All rows and the
-    second half take about as long as the first half with its networks, so these are done at once.
+    The first half has networks of a quarter of the steps; the whole ones, and the second half, follow while they help.
     """
     steps = engine.network.steps
 
@@ -253,13 +253,14 @@ def fit_all_and_halves(
                 alive = alive & (weights_of_turns([(half, change)]) > 0)
         return half, change, alive
 
-    def others() -> tuple[SparseFit, Half]:
-        whole = fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
-        return whole, fit_half(inputs, response, engine, seed, 1, turns)
+    def whole() -> SparseFit:
+        return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
 
-    (sparse, two), (one, change, alive) = at_once(others, first, engine.n_jobs)
-    changes = (change, two.changes(engine, seed + 1)) if change is not None and alive.any() else ()
-    return sparse, Unseen((one, two), changes, alive)
+    sparse, (one, change, alive) = at_once(whole, first, engine.n_jobs)
+    if change is None or not alive.any():
+        return sparse, Unseen((one,), (), alive)
+    two = fit_half(inputs, response, engine, seed, 1, turns)
+    return sparse, Unseen((one, two), (change, two.changes(engine, seed + 1)), alive)
 
 
 def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:

@@ -52,8 +52,8 @@ class NeuralGaussianMirror(ControlledSelector):
     noise : "conditional" or "independent"
         Opponents drawn about the conditional mean of X_j given the other features, or the paper's independent noise.
     learner : "auto", "sparse" or "network"
-        Sparse lines, curves and interactions with a network for what they leave, weighed on unseen rows; the sparse
-        part alone; or networks alone.
+        Sparse lines, curves and interactions with networks for what goes beyond them, weighed on unseen rows; the
+        sparse part alone; or networks alone.
     screen : None, int, "half" or "log"
         Learn only from the features whose best direction ranks highest (this many, n/2 or 2n/log n). With independent
         noise the paper's way: rank on a third of the rows and mirror on the others.
@@ -69,7 +69,7 @@ class NeuralGaussianMirror(ControlledSelector):
     scale : "kernel", "linear", "residual", "marginal" or array of p numbers
         The paper's rules for the size c_j of independent noise; unused with conditional copies.
     network : Network or None
-        The knobs of the networks; None takes their defaults.
+        The knobs of the networks; None takes `Network.beside_sparse()`, or `Network()` where networks are alone.
     random_state : int, RandomState or None
         Fixes every draw. The result depends neither on the order of the columns nor on `n_jobs`.
     device : "auto", "cpu" or "cuda"

@@ -40,12 +40,12 @@ def decided(run: Run) -> str:
     if "network" not in weights:
         return f"{sparse} alone, as asked for."
     if weights["network"] <= 0:
-        return f"{sparse} alone; a network was tried on what it leaves and did not help on rows it had not seen."
+        return f"{sparse} alone; networks were tried beside it and did not help on rows they had not seen."
     if weights["network"] < SMALL:
         share = f"counts {weights['network']:.2f} of its size, from rows that it had not seen"
-        return f"{sparse} all but alone: a network for what it leaves {share}."
+        return f"{sparse} all but alone: a network beside it {share}."
     return (
-        f"{sparse} with weight {weights['sparse']:.2f}, and a network for what it leaves with weight "
+        f"{sparse} with weight {weights['sparse']:.2f}, and a network for what goes beyond lines with weight "
         f"{weights['network']:.2f}; both were weighed on rows that they had not seen."
     )
 
