@@ -111,7 +111,7 @@ def scan_of(x, y, read):
     reads = np.isin(np.arange(x.shape[1]), read)[None]
     readers = Readers.of(reads, np.zeros(4, dtype=np.intp), turns)
     goal = Goal(y, offset=np.zeros_like(y), noise=0.1)
-    fit = fit_readers(inputs, turns, readers, goal, NETWORK, 0, "cpu", alone=True)
+    fit = fit_readers(inputs, turns, readers, goal, NETWORK, 0, "cpu")
     return readers, further_features(inputs, readers, fit, y - fit.fitted())
 
 

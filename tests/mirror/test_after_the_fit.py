@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from builders import dense_problem
 from fitting import QUIET, data, easy, mirror
 from neuralmirror import NeuralGaussianMirror, SelectionWarning
 
@@ -58,3 +59,14 @@ def test_progress_can_be_shown(capfd, monkeypatch):
     monkeypatch.setattr("neuralmirror._internal.progress.HEARTBEAT", 0.001)
     easy(progress=True)
     assert "Learning from mirrored features" in capfd.readouterr().err
+
+
+@QUIET
+def test_a_feature_that_acts_only_with_many_others_is_told_as_such():
+    q, hidden = dense_problem(1)
+    fitted = NeuralGaussianMirror(random_state=0, fdr=0.2).fit(q.x, q.y)
+    assert fitted.part_weights_["network"] > 0.5
+    assert fitted.support_[hidden]
+    shapes = {int(name.lstrip("x")): effect.shape for name, effect in fitted.effects().items()}
+    assert shapes[hidden] == "only with others"
+    assert {"rises", "falls"} & set(shapes.values())

@@ -22,7 +22,7 @@ class Network(BaseEstimator):
         Widths of the hidden layers; None gives the paper's 20 log p and 10 log p.
     activation : "silu", "tanh", "relu" or "sigmoid"
     waves : int
-        Functions of each direction beside its line in the numeric embedding; 0 gives raw inputs.
+        Functions of each direction beside its line in the numeric embedding, the b-th of size 1/b; 0 gives raw inputs.
     shrinkage : float
         Group shrinkage of the first-layer rows of each direction; 0 for none.
     adaptive_power : float
@@ -45,7 +45,7 @@ class Network(BaseEstimator):
         self,
         hidden_sizes: int | Sequence[int] | None = 100,
         activation: str = "silu",
-        waves: int = 3,
+        waves: int = 8,
         shrinkage: float = 5.0,
         adaptive_power: float = 0.5,
         weight_prior: bool = False,

@@ -96,10 +96,17 @@ def plausible(sparse: SparseFit) -> Flags:
 
 
 def fit_readers(
-    inputs: Inputs, turns: Turns, readers: Readers, goal: Goal, network: Network, seed: int, device: str, alone: bool
+    inputs: Inputs,
+    turns: Turns,
+    readers: Readers,
+    goal: Goal,
+    network: Network,
+    seed: int,
+    device: str,
+    threads: int | None = None,
 ) -> NetworkFit:
-    """Networks on what they read."""
-    with torch_threads(1 if alone and device == "cpu" else None):  # too small to share
+    """Networks on what they read; on a GPU threads are of no account."""
+    with torch_threads(threads if device == "cpu" else None):
         return fit_networks(inputs, turns.plain, readers.reads, readers.mirrored, goal, network, seed, device)
 
 

@@ -195,9 +195,15 @@ def _places(inputs: Inputs, mirrored: Flags) -> tuple[Indices, Indices, Indices]
 
 
 def _embedded(inputs: Inputs, columns: Indices, count: int) -> NDArray[np.float32]:
-    """The line and `count` waves of some columns' directions, (c, K+1, 1 + count, n)."""
+    """The line and `count` waves of some columns' directions, (c, K+1, 1 + count, n); wave b counts 1/b of a line.
+
+    So weights, which are held alike, prefer smooth functions.
+    """
     lines = inputs.directions[columns, :, None]
-    return np.concatenate([lines, waves(inputs.scores[columns], count, inputs.n_seen)], axis=2) if count else lines
+    if not count:
+        return lines
+    found = waves(inputs.scores[columns], count, inputs.n_seen) / np.arange(1, count + 1, dtype=np.float32)[:, None]
+    return np.concatenate([lines, found], axis=2)
 
 
 def _layers(

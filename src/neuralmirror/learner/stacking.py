@@ -103,10 +103,10 @@ def network_part(
     inputs: Inputs, response: Response, sparse: SparseFit, by_turn: Floats, turns: Turns, engine: Engine, seed: int
 ) -> NetworkPart:
     """Networks on all rows for the turns in which they count, with the features that they find they should read too."""
-    goal, settings = beside(sparse, response, inputs.n_seen), (engine.network, seed, engine.device)
+    goal, settings = beside(sparse, response), (engine.network, seed, engine.device)
     readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
     for number in range(ROUNDS + 1):
-        fit = fit_readers(inputs, turns, readers, goal, *settings, alone=False)
+        fit = fit_readers(inputs, turns, readers, goal, *settings)
         if number == ROUNDS:
             break
         residual = goal.targets - _outcomes(fit.fitted(), goal)
@@ -119,7 +119,7 @@ def network_part(
     return NetworkPart(strengths, by_turn[turns.of_feature])
 
 
-def beside(sparse: SparseFit, response: Response, n_seen: int) -> Goal:
+def beside(sparse: SparseFit, response: Response) -> Goal:
     """What networks learn: the outcome, with all that the sparse part says of it but its lines as a known offset."""
     known = sparse.part((COVARIATE,)) + sum(sparse.part(PARTS[name]) for name in ("curves", "interactions"))
     offset = LOGIT * known if response.classes else known
@@ -169,10 +169,10 @@ class Half:
 
     def changes(self, engine: Engine, seed: int) -> Changes:
         """What networks on the rows seen say of the unseen ones beyond their lines."""
-        goal = beside(self.sparse, self.response, self.inputs.n_seen)
+        goal = beside(self.sparse, self.response)
         readers = Readers.of(plausible(self.sparse), np.zeros(len(self.turns), dtype=np.intp), self.turns)
         settings = engine.network, seed, engine.device
-        fit = fit_readers(self.inputs, self.turns, readers, goal, *settings, alone=True)
+        fit = fit_readers(self.inputs, self.turns, readers, goal, *settings, threads=1)  # other fits are under way
         values = _outcomes(fit.fitted(), goal) - _outcomes(fit.line(self.inputs.n_seen), goal)
         return Changes(values[:, self.inputs.n_seen :], readers.of_turn)
 
@@ -186,10 +186,10 @@ class Unseen:
     alive: Flags  # (T,): the turns in which networks may count
 
     def weight_of_sparse(self) -> float:
-        """The slope of the outcome on the sparse part's prediction."""
-        lines = [half.predicted(tuple(PARTS)) for half in self.halves]
-        goals = [half.left() + part for half, part in zip(self.halves, lines, strict=True)]
-        return shrunken_slope(np.concatenate(goals), np.concatenate(lines)) or 1.0
+        """The slope of the outcome on the sparse part's prediction, by the first half, which is always there."""
+        half = self.halves[0]
+        effects = half.predicted(tuple(PARTS))
+        return shrunken_slope(half.left() + effects, effects) or 1.0
 
     def weights_of_turns(self) -> Floats:
         """How much the network of each turn counts, (T,)."""

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 POINTS = 40  # of an effect's curve
-MOSTLY_TOGETHER = 0.2  # a feature whose own effect is below this share of what it does with another acts only with it
+MOSTLY_TOGETHER = 0.2  # a feature whose own effect is below this share of all it does acts only with others
 BY_LEVEL, ONLY_WITH_OTHERS = "differs by level", "only with others"  # shapes of a category, and of a mere partner
 STRAIGHT = 0.95  # correlation of an effect with its feature from which on it is told as rising or falling
 
@@ -138,11 +138,15 @@ def effects_of_selected(mirror: NeuralGaussianMirror) -> dict[str, Effect]:
             together = partners.get(names[lead], {})
             levels = {int(level): y for level, y in curves.get("levels", {}).items()}
             one_a_row = levels and abs(mirror._means[list(levels)].sum() - 1) < 1e-6
-            found[names[column]] = _by_level(levels, together, mirror) if one_a_row else _effect(curves, together)
+            whole = max([float(np.mean(curves["strengths"])), *together.values()])
+            facts = list(together), whole
+            found[names[column]] = _by_level(levels, *facts, mirror) if one_a_row else _effect(curves, *facts)
     return found
 
 
-def _by_level(levels: dict[int, list[float]], partners: dict[str, float], mirror: NeuralGaussianMirror) -> Effect:
+def _by_level(
+    levels: dict[int, list[float]], partners: list[str], whole: float, mirror: NeuralGaussianMirror
+) -> Effect:
     """The effect at each level of a category, whose columns hold 0 and 1, and one 1 a row."""
     columns, names = list(levels), mirror._names()
     every, shares = np.array([levels[column] for column in columns]), mirror._means[columns]  # (levels, draws)
@@ -153,24 +157,24 @@ def _by_level(levels: dict[int, list[float]], partners: dict[str, float], mirror
         y=y,
         low=every.min(axis=1),
         high=every.max(axis=1),
-        shape=ONLY_WITH_OTHERS if _mostly_together(size, partners) else BY_LEVEL,
+        shape=ONLY_WITH_OTHERS if _mostly_together(size, whole) else BY_LEVEL,
         size=size,
-        partners=list(partners),
+        partners=partners,
         levels=[names[column] for column in columns],
     )
 
 
-def _mostly_together(size: float, partners: dict[str, float]) -> bool:
-    return size == 0 or size < MOSTLY_TOGETHER * max(partners.values(), default=0.0)
+def _mostly_together(size: float, whole: float) -> bool:
+    return size == 0 or size < MOSTLY_TOGETHER * whole
 
 
-def _effect(curves: dict[str, Any], partners: dict[str, float]) -> Effect:
-    """The mean and the range over draws, and a word for the shape."""
+def _effect(curves: dict[str, Any], partners: list[str], whole: float) -> Effect:
+    """The mean and the range over draws, and a word for the shape; `whole` is how strong the feature is in all."""
     x, every = np.asarray(curves["x"]), np.atleast_2d(np.asarray(curves["y"]))
     y = every.mean(axis=0)
     size = float(y.std())
     slope = float(np.corrcoef(x, y)[0, 1]) if size > 0 and x.std() > 0 else 0.0
     shape = "curved" if abs(slope) < STRAIGHT else "rises" if slope > 0 else "falls"
-    if _mostly_together(size, partners):
+    if _mostly_together(size, whole):
         shape = ONLY_WITH_OTHERS
-    return Effect(x, y, every.min(axis=0), every.max(axis=0), shape, size, list(partners))
+    return Effect(x, y, every.min(axis=0), every.max(axis=0), shape, size, partners)

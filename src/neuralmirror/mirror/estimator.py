@@ -311,8 +311,9 @@ class NeuralGaussianMirror(ControlledSelector):
             for feature, x, y in zip(draw.curve_features, draw.curve_x, draw.curve_y, strict=True):
                 column = int(lead[feature])
                 values = self._means[column] + self._sd[column] * x
-                kept = self._curves.setdefault(str(column), {"x": values.tolist(), "y": []})
+                kept = self._curves.setdefault(str(column), {"x": values.tolist(), "y": [], "strengths": []})
                 kept["y"].append((unit * y).tolist())
+                kept["strengths"].append(unit * float(draw.strengths[feature, 0]))
                 members = np.flatnonzero(self._feature == feature)
                 if len(members) > 1 and np.isfinite(draw.level_y[members]).all():
                     levels = kept.setdefault("levels", {str(j): [] for j in np.sort(place[members])})
