@@ -83,7 +83,7 @@ def test_the_exchange_holds_where_the_network_counts(scheme):
     x = standardised(rng.standard_normal((400, 8)))
     y = standardised(np.maximum(x.sum(axis=1), 0) ** 2 * np.sign(x[:, 0] + x[:, 1] + x[:, 2]))
     q = StandardisedData(x, y, np.empty((400, 0)))
-    drawn, engine = conditional_directions(q, 2, (7,)), Engine(network=Network(steps=400))
+    drawn, engine = conditional_directions(q, 2, (7,)), Engine()
     fit, before = scheme(drawn, standard_response(q), engine, SEED)
     assert fit.weights["network"] > 0
     _, after = scheme(exchanged(drawn, 1, 2), standard_response(q), engine, SEED)

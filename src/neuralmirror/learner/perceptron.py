@@ -65,11 +65,11 @@ class NetworkFit:
         inputs = self._every_input()
         x = inputs[:, :n_seen].double()
         x = x - x.mean(dim=1, keepdim=True)
-        products = x.mT @ x
-        products.diagonal(dim1=1, dim2=2).add_(1e-6 * n_seen)  # inputs that are not read are zero
         goal = self.networks(self.inputs.shared[:n_seen], self.inputs.own[:, :n_seen]).double()
-        found: Tensor = torch.linalg.solve(products, x.mT @ (goal - goal.mean(dim=1, keepdim=True)))
-        return found.to(inputs.dtype)
+        products, along = ((x.mT @ y).cpu().numpy() for y in (x, goal - goal.mean(dim=1, keepdim=True)))
+        ridge = 1e-6 * n_seen * np.eye(x.shape[2])  # inputs that are not read are zero
+        # NumPy solves: PyTorch's batches of LU factors fail now and then where several threads ask for them.
+        return torch.from_numpy(np.linalg.solve(products + ridge, along)).to(inputs)
 
     @torch.no_grad()
     def line(self, n_seen: int) -> Floats:
