@@ -42,10 +42,15 @@ def mirrors(x, y):
     return NeuralGaussianMirror(fdr=FDR, random_state=0).fit(x, y).support_
 
 
+def sparse_part(x, y):
+    """The same without networks."""
+    return NeuralGaussianMirror(fdr=FDR, learner="sparse", random_state=0).fit(x, y).support_
+
+
 def main(names):
     warnings.simplefilter("ignore")
     peer = "knockpy" if importlib.util.find_spec("knockpy") else "ModelXKnockoffs"
-    methods = {"mirrors": mirrors, peer: knockpy_lasso if peer == "knockpy" else our_knockoffs}
+    methods = {"mirrors": mirrors, "sparse": sparse_part, peer: knockpy_lasso if peer == "knockpy" else our_knockoffs}
     small, response, _ = Simulation(n=100, p=20, k=4).sample(0)
     for method in methods.values():
         method(small, response)  # compilation and libraries

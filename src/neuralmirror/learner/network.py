@@ -16,6 +16,8 @@ IMPORTANCES = ("redraw", "gradient", "path")
 class Network(BaseEstimator):
     """How the networks are built, trained and read.
 
+    The defaults are those of networks alone; `Network.beside_sparse()` has those of networks beside the sparse part.
+
     Parameters
     ----------
     hidden_sizes : int, tuple of int or None

@@ -1,8 +1,8 @@
 """The network beside the sparse part: what many features do together, though no two of them stand out.
 
-A network reads the features that the sparse part finds most plausible, and replaces their lines. Like the chains of the
-sparse part it works in turns: in its turn a feature is seen in all its directions, and in the others X stands for it.
-Turns in which no feature that is read has opponents share one network.
+A network reads the features that the sparse part finds most plausible, and counts for what it says beyond their lines.
+Like the chains of the sparse part it works in turns: in its turn a feature is seen in all its directions, and in the
+others X stands for it. Turns in which no feature that is read has opponents share one network.
 
 A feature that acts only together with many others has neither a line nor a pair that stands out, but a network that
 knows the others can tell: its hidden units would move along with it. The scan asks this of every direction of every

@@ -102,7 +102,7 @@ def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int
 def network_part(
     inputs: Inputs, response: Response, sparse: SparseFit, by_turn: Floats, turns: Turns, engine: Engine, seed: int
 ) -> NetworkPart:
-    """Networks on all rows for the turns in which they count, with the features that they find they should read too."""
+    """Networks on all rows, with the features that they find they should read too, and the weights of their turns."""
     goal, settings = beside(sparse, response), (engine.network, seed, engine.device)
     readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
     for number in range(ROUNDS + 1):
