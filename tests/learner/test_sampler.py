@@ -46,7 +46,9 @@ def fixed_chain(terms, y, sweeps, seed=0):
     widest = max(np.diff(terms.term_start))
     odds, means, sizes = np.zeros(widest + 1), np.zeros((widest, 1, 1)), np.zeros(widest)
     total = np.zeros(len(terms.option_kind))
-    noise, spread = np.array([NOISE]), np.full(7, SPREAD)
+    noise, gains, costs = np.array([NOISE]), np.zeros((1, len(terms.squares))), np.zeros((1, len(terms.squares)))
+    starts, kinds = terms.option_start, terms.option_kind
+    sampler._weigh_columns(terms.squares, starts, kinds, noise, np.full(7, SPREAD), gains, costs)
     for _ in range(sweeps):
         for term in range(len(terms)):
             first, last = terms.term_start[term : term + 2]
@@ -55,9 +57,8 @@ def fixed_chain(terms, y, sweeps, seed=0):
                 residual[0] += weight * terms.columns[option]
             share, within = np.full(7, np.log(SHARE)), np.full(len(terms.option_kind), -np.log(last - first))
             sampler._weigh_options(
-                first, last, terms.columns, terms.squares, terms.option_start, terms.option_kind, residual,
-                np.zeros((1, 0), dtype=np.float32), len(y), noise, spread, share, within,
-                odds, means, sizes,
+                first, last, terms.squares, terms.option_start, terms.option_kind, residual @ terms.columns.T, len(y),
+                noise, gains, costs, share, within, odds, means, sizes,
             )  # fmt: skip
             log_weights = np.append(odds[: last - first], np.log(1 - SHARE))
             chances = np.exp(log_weights - logsumexp(log_weights))

@@ -26,9 +26,9 @@ def add(weight, column, to):  # type: ignore[no-untyped-def]
 
 @compiled
 def move(weight, c, q, columns, products, residual, along):  # type: ignore[no-untyped-def]
-    """Add a multiple of a column to the residual, and of its products to those of the residual."""
+    """Add a multiple of a column to the residual, and of its products, where they are known, to the residual's."""
     add(np.float32(weight), columns[c], residual[q])
-    if along.shape[1]:
+    if len(products):
         add(np.float32(weight), products[c], along[q])
 
 

@@ -38,21 +38,19 @@ def nearest_lines(c, products, squares, line_of_column, near):  # type: ignore[n
 
 
 @compiled
-def _line_weight(c, along, given, coefficients, products, squares, noise, spread):  # type: ignore[no-untyped-def]
+def _line_weight(c, along, given, coefficients, products, noise, gains, costs):  # type: ignore[no-untyped-def]
     """Log weight of a line when the line `given` is taken out of the fit."""
     weight = 0.0
     for q in range(along.shape[0]):
         product = along[q, c] + coefficients[given, q] * products[given, c]
-        variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread)
-        mean = variance * product / noise[q]
-        weight += 0.5 * math.log(variance / spread) + 0.5 * mean * mean / variance
+        weight += 0.5 * gains[q, c] * product * product / noise[q] - costs[q, c]
     return weight
 
 
 @compiled
 def _weigh_nearest(  # type: ignore[no-untyped-def]
-    c, given, within, term_of_line, line_of_column, active, near, along, coefficients, products, squares, noise,
-    spread, weights,
+    c, given, within, term_of_line, line_of_column, active, near, along, coefficients, products, noise, gains, costs,
+    weights,
 ):  # fmt: skip
     """Weights, relative to that of the line `given`, of a line and of those near it in other, empty terms; their sum.
 
@@ -60,7 +58,7 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
     """
     own, moving = term_of_line[line_of_column[c]], term_of_line[line_of_column[given]]
     base = within[line_of_column[given]]
-    base += _line_weight(given, along, given, coefficients, products, squares, noise, spread)
+    base += _line_weight(given, along, given, coefficients, products, noise, gains, costs)
     total, found = 0.0, False
     for place in range(near.shape[1] + 1):
         other = c if place == near.shape[1] else near[c, place]
@@ -71,7 +69,7 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
         if other == c or (term != own and (active[term] < 0 or term == moving)):
             found = found or other == given
             log_weight = within[line_of_column[other]] - base
-            log_weight += _line_weight(other, along, given, coefficients, products, squares, noise, spread)
+            log_weight += _line_weight(other, along, given, coefficients, products, noise, gains, costs)
             weights[place] = math.exp(min(log_weight, 300.0))
             total += weights[place]
     return total, found
@@ -79,7 +77,7 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
 
 @compiled
 def change_places(  # type: ignore[no-untyped-def]
-    lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, spread, coefficients,
+    lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, gains, costs, coefficients,
     residual, along, counts, active, weights,
 ):  # fmt: skip
     """Offer lines in use, drawn at random and as often as there are such lines, the places of the empty ones near."""
@@ -90,7 +88,7 @@ def change_places(  # type: ignore[no-untyped-def]
         nearest_lines(here, products, squares, line_of_column, near)
         total, _ = _weigh_nearest(
             here, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
-            squares, noise, spread, weights,
+            noise, gains, costs, weights,
         )  # fmt: skip
         place = pick(weights, near.shape[1], total)
         there = here if place == near.shape[1] else near[here, place]
@@ -99,15 +97,15 @@ def change_places(  # type: ignore[no-untyped-def]
         nearest_lines(there, products, squares, line_of_column, near)
         total_there, way_back = _weigh_nearest(
             there, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
-            squares, noise, spread, weights,
+            noise, gains, costs, weights,
         )  # fmt: skip
         if not way_back or np.random.random() * total_there > total:
             continue
         for q in range(along.shape[0]):
             before = coefficients[here, q]
             move(before, here, q, columns, products, residual, along)
-            variance = 1.0 / (squares[there] / noise[q] + 1.0 / spread)
-            after = variance * along[q, there] / noise[q] + math.sqrt(variance) * np.random.standard_normal()
+            spread = math.sqrt(gains[q, there] * noise[q])
+            after = gains[q, there] * along[q, there] + spread * np.random.standard_normal()
             coefficients[there, q] = after
             move(-after, there, q, columns, products, residual, along)
             counts[1][LINE] += after * after - before * before

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from neuralmirror.learner.compiled import compiled, dot, move, pick
 from neuralmirror.learner.places import NEAREST, change_places, line_tables
-from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, LINE, WIDTHS, Terms
+from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, WIDTHS, Terms
 
 Floats = NDArray[np.float64]
 COVARIATE_VARIANCE = 100.0  # τ² of what is never selected: next to no shrinkage of standardised columns
@@ -132,26 +132,31 @@ def _draw_latent(residual, latent, labels, n_seen):  # type: ignore[no-untyped-d
 
 
 @compiled
+def _weigh_columns(squares, option_start, option_kind, noise, spread, gains, costs):  # type: ignore[no-untyped-def]
+    """Posterior mean of each coefficient for each unit of its column's product; half the log ratio of its variances."""
+    for option in range(len(option_kind)):
+        for q in range(len(noise)):
+            prior = spread[option_kind[option]] / noise[q]
+            for c in range(option_start[option], option_start[option + 1]):
+                ratio = 1.0 + squares[c] * prior
+                gains[q, c] = prior / ratio
+                costs[q, c] = 0.5 * math.log(ratio)
+
+
+@compiled
 def _weigh_options(  # type: ignore[no-untyped-def]
-    first, last, columns, squares, option_start, option_kind, residual, along, n, noise, spread, log_share, within,
-    odds, means, sizes,
+    first, last, squares, option_start, option_kind, along, n, noise, gains, costs, log_share, within, odds, means,
+    sizes,
 ):  # fmt: skip
     """Log posterior weight of each option given what the other terms leave, its coefficients' means and its size."""
-    kept = along.shape[1] > 0
-    last_square, last_kind, last_output, variance, log_shrinkage = -1.0, -1, -1, 1.0, 0.0
     for option in range(first, last):
-        kind, place = option_kind[option], option - first
-        weight, size = log_share[kind] + within[option], 0.0
-        for c in range(option_start[option], option_start[option + 1]):
-            for q in range(residual.shape[0]):
-                product = along[q, c] if kept else dot(columns[c], residual[q], n)
-                if squares[c] != last_square or kind != last_kind or q != last_output:
-                    last_square, last_kind, last_output = squares[c], kind, q
-                    variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
-                    log_shrinkage = 0.5 * math.log(variance / spread[kind])
-                mean = variance * product / noise[q]
-                means[place, c - option_start[option], q] = mean
-                weight += log_shrinkage + 0.5 * mean * mean / variance
+        place, start = option - first, option_start[option]
+        weight, size = log_share[option_kind[option]] + within[option], 0.0
+        for c in range(start, option_start[option + 1]):
+            for q in range(along.shape[0]):
+                mean = gains[q, c] * along[q, c]
+                means[place, c - start, q] = mean
+                weight += 0.5 * mean * along[q, c] / noise[q] - costs[q, c]
                 size += mean * mean * squares[c]
         odds[place], sizes[place] = weight, math.sqrt(size / n)
 
@@ -175,10 +180,10 @@ def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-u
 
 
 @compiled
-def _take_products(columns, residual, along, n_seen):  # type: ignore[no-untyped-def]
-    """The products of the residual with all columns, where they are kept."""
+def _take_products(first, last, columns, residual, along, n_seen):  # type: ignore[no-untyped-def]
+    """The products of the residual with some columns."""
     for q in range(along.shape[0]):
-        for c in range(along.shape[1]):
+        for c in range(first, last):
             along[q, c] = dot(columns[c], residual[q], n_seen)
 
 
@@ -244,15 +249,15 @@ def _record(first, here, odds, total, option_start, means, option_sizes, sums): 
 
 @compiled
 def _enter(  # type: ignore[no-untyped-def]
-    option, kind, means, columns, squares, products, option_start, noise, spread, coefficients, residual, along, counts
+    option, kind, means, columns, products, option_start, noise, gains, coefficients, residual, along, counts
 ):
     """Draw the coefficients of the option that was picked and take what it explains from the residual."""
     number, total_square, n_weights = counts
     number[kind] += 1.0
     for c in range(option_start[option], option_start[option + 1]):
         for q in range(residual.shape[0]):
-            variance = 1.0 / (squares[c] / noise[q] + 1.0 / spread[kind])
-            weight = means[c - option_start[option], q] + math.sqrt(variance) * np.random.standard_normal()
+            spread = math.sqrt(gains[q, c] * noise[q])
+            weight = means[c - option_start[option], q] + spread * np.random.standard_normal()
             coefficients[c, q] = weight
             total_square[kind] += weight * weight
             n_weights[kind] += 1.0
@@ -293,16 +298,18 @@ def _first_shares(possible, family_of_kind):  # type: ignore[no-untyped-def]
 @compiled
 def _visit_terms(  # type: ignore[no-untyped-def]
     columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen, noise,
-    spread, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active, recorded,
+    gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active, recorded,
 ):  # fmt: skip
     """One sweep: each term is taken out, its options are weighed against its being empty, and one of all is drawn."""
     for term in range(len(term_start) - 1):
         first, last = term_start[term], term_start[term + 1]
         if active[term] >= 0:
             _put_back(active[term], columns, products, option_start, coefficients, residual, along)
+        if not len(products):
+            _take_products(option_start[first], option_start[last], columns, residual, along, n_seen)
         _weigh_options(
-            first, last, columns, squares, option_start, option_kind, residual, along, n_seen, noise, spread,
-            log_share, within, odds, means, option_sizes,
+            first, last, squares, option_start, option_kind, along, n_seen, noise, gains, costs, log_share, within,
+            odds, means, option_sizes,
         )  # fmt: skip
         odds[last - first] = log_empty[family_of_kind[option_kind[first]]]
         total = _normalise(odds, last - first)
@@ -314,8 +321,8 @@ def _visit_terms(  # type: ignore[no-untyped-def]
             active[term] = first + place
             kind = option_kind[first + place]
             _enter(
-                first + place, kind, means[place], columns, squares, products, option_start, noise, spread,
-                coefficients, residual, along, counts,
+                first + place, kind, means[place], columns, products, option_start, noise, gains, coefficients,
+                residual, along, counts,
             )  # fmt: skip
 
 
@@ -338,7 +345,8 @@ def _chain(  # type: ignore[no-untyped-def]
     noise, spread = np.full(outputs, 1.0 if classes else 0.5), spread_guess.copy()
     spread[0], shares = COVARIATE_VARIANCE, _first_shares(possible, family_of_kind)
     active = np.full(len(term_start) - 1, -1)
-    along = np.zeros((outputs, len(products)), dtype=np.float32)
+    along = np.zeros((outputs, len(squares)), dtype=np.float32)
+    gains, costs = np.zeros((outputs, len(squares))), np.zeros((outputs, len(squares)))
     lines, line_of_column, term_of_line = line_tables(option_start, term_start, option_kind, len(squares))
     near, weights = np.full((len(products), NEAREST), -1), np.zeros(NEAREST + 1)
     for sweep in range(sweeps):
@@ -347,17 +355,18 @@ def _chain(  # type: ignore[no-untyped-def]
         if classes:
             _draw_latent(residual, latent, labels, n_seen)
         _log_priors(shares, family_of_kind, log_share, log_empty)
-        if sweep % FRESH == 0:
-            _take_products(columns, residual, along, n_seen)
+        _weigh_columns(squares, option_start, option_kind, noise, spread, gains, costs)
+        if len(products) and sweep % FRESH == 0:
+            _take_products(0, len(squares), columns, residual, along, n_seen)
         _visit_terms(
             columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen,
-            noise, spread, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active,
-            sweep >= burn_in,
+            noise, gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums,
+            active, sweep >= burn_in,
         )  # fmt: skip
         if len(products):
             change_places(
-                lines, within, term_of_line, line_of_column, near, columns, squares, products, noise,
-                spread[LINE], coefficients, residual, along, counts, active, weights,
+                lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, gains, costs,
+                coefficients, residual, along, counts, active, weights,
             )  # fmt: skip
         _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes)
         _draw_shares(shares, counts[0], possible, family_of_kind)

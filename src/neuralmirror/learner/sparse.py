@@ -170,7 +170,7 @@ def _sampled(
 ) -> SparseFit:
     """The mean of several chains over all terms of a structure."""
     every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
-    products = None if response.classes else products_of_columns(every, inputs.n_seen, products_of_lines)
+    products = None if response.classes else products_of_columns(every, inputs.n_seen, products_of_lines, effort.most)
     sweeps = effort.sweeps(every, products is not None)
 
     def chain(number: int) -> Chain:
@@ -181,13 +181,15 @@ def _sampled(
     return SparseFit(every, Chain.mean(chains), structure, (inputs.n_features, inputs.n_directions))
 
 
-def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None) -> Products | None:
-    """The products of all columns over the rows seen, given those of the lines; None where lines are not most of them.
+def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None, sweeps: int) -> Products | None:
+    """The products of all columns over the rows seen, given those of the lines; None where they would not pay.
 
-    Waves and surfaces have so many columns, and change so often, that products with the residual are better taken anew.
+    Where lines are not most of the columns, and in a short chain, products with the residual are better taken anew:
+    that is columns · rows for each sweep, where products are columns · rows for each column beyond the lines, of which
+    a matrix product does two in the time of one.
     """
     known = np.flatnonzero(np.isin(every.option_kind[every.option_of_column], (COVARIATE, LINE)))
-    if of_lines is None or 2 * len(known) < len(every.columns):
+    if of_lines is None or len(every.columns) - len(known) > min(len(known), 2 * sweeps):
         return None
     if len(known) == len(every.columns):
         return of_lines
