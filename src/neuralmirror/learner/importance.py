@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from neuralmirror.learner.networks import Networks
 from neuralmirror.learner.training import NetworkInputs
 
 ROWS = 1024  # rows on which outputs are compared
+CHUNK = 2**26  # bytes of the hidden layers of directions that are redrawn at once
 
 
 def path_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
@@ -40,18 +42,34 @@ def gradient_strengths(networks: Networks, inputs: NetworkInputs) -> Tensor:
 def redraw_strengths(networks: Networks, inputs: NetworkInputs, lines: Tensor | None = None) -> Tensor:
     """What changes in f, less `lines` (m, o, q) of its own inputs, when each direction has values of other rows."""
     shared, own = inputs.shared[:ROWS], inputs.own[:, :ROWS]
-    redrawn = torch.roll(own, own.shape[1] // 2, dims=1) - own  # (m, n, o)
+    m, n, _ = own.shape
+    redrawn = pad(torch.roll(own, n // 2, dims=1) - own, (0, 1))  # (m, n, o + 1): the last fills up short blocks
+    weights = pad(networks.own, (0, 0, 0, 1))
+    slopes = None if lines is None else pad(lines, (0, 0, 0, 1))
     hidden = networks.first_layer(shared, own)
     before, found = centred_outputs(networks.after_first(hidden)), []
-    for block in range(len(inputs.direction_feature)):
-        rows = (inputs.own_direction == block).nonzero()[:, 0]
-        after = networks.after_first(hidden + redrawn[:, :, rows] @ networks.own[:, rows])
-        moved = centred_outputs(after) - before
-        if lines is not None:
-            moved = moved - centred_outputs(redrawn[:, :, rows] @ lines[:, rows])
-        change = moved.square().sum(dim=2).mean(dim=1)
-        found.append((change / 2).sqrt())
-    return torch.stack(found, dim=1)
+    for rows in inputs_of_blocks(inputs).split(max(1, CHUNK // (4 * hidden.numel()))):  # (b, widest)
+        moves = redrawn[:, :, rows].permute(0, 2, 1, 3)  # (m, b, n, widest)
+        after = networks.after_first((hidden[:, None] + moves @ weights[:, rows]).flatten(1, 2)).unflatten(1, (-1, n))
+        moved = centred_outputs(after) - before[:, None]  # (m, b, n, q)
+        if slopes is not None:
+            moved = moved - centred_outputs(moves @ slopes[:, rows])
+        found.append((moved.square().sum(dim=3).mean(dim=2) / 2).sqrt())
+    return torch.cat(found, dim=1) if found else own.new_zeros(m, 0)
+
+
+def inputs_of_blocks(inputs: NetworkInputs) -> Tensor:
+    """The inputs of each direction, (blocks, widest); the number of inputs where a direction has fewer."""
+    blocks, every = len(inputs.direction_feature), len(inputs.own_direction)
+    order = inputs.own_direction.argsort(stable=True)
+    block = inputs.own_direction[order]
+    count = torch.bincount(block, minlength=blocks + 1)
+    within = torch.arange(every, device=block.device) - (count.cumsum(0) - count)[block]
+    widest = int(count[:blocks].max()) if blocks else 0
+    table = torch.full((blocks, widest), every, device=block.device)
+    held = block < blocks
+    table[block[held], within[held]] = order[held]
+    return table
 
 
 def centred_outputs(values: Tensor) -> Tensor:
