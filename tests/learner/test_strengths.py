@@ -9,7 +9,7 @@ from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sampler import sample
 from neuralmirror.learner.sparse import Response, fit_sparse, main_term, pair_term
-from neuralmirror.learner.stacking import Engine, learn, shrunken_slope
+from neuralmirror.learner.stacking import Engine, fit_followed, learn, shrunken_slope
 from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, orthogonal, strengths
 
 
@@ -103,6 +103,20 @@ def test_parts_explain_what_they_add_to_those_before():
     assert fit.explained["lines"] == pytest.approx(1 / 3, abs=0.06)
     assert fit.explained["curves"] == pytest.approx(1 / 3, abs=0.08)
     assert fit.explained["interactions"] == pytest.approx(0, abs=0.01)
+
+
+@pytest.mark.parametrize(("shrinkage", "many"), [(5.0, 43), (0.0, 60)])
+def test_networks_see_again_what_they_followed_most_by_any_direction(shrinkage, many):
+    """Of 60 features [2n/log n] = 43 are kept, one that acts through a copy too; without shrinkage all are seen."""
+    seen = inputs(n=100, p=60)
+    y = (2 * seen.directions[3, 0] - 2 * seen.directions[17, 1])[:, None].astype(float)
+    network = Network(shrinkage=shrinkage, steps=200, hidden_sizes=10)
+    kept, fit = fit_followed(seen, Goal(y), Engine("network", network), 0)
+    assert len(kept) == many
+    assert {3, 17} <= set(kept)
+    strengths = learn(seen, Response(y), Engine("network", network), 0).strengths
+    assert not np.delete(strengths, kept, axis=0).any()
+    np.testing.assert_allclose(strengths[kept], fit.strengths(len(kept)), rtol=1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -79,7 +79,7 @@ def test_shrinking_is_the_proximal_step_of_the_group_lasso(block, amount, seed):
     """No other point has a lower ½‖r − block‖² + amount·‖r‖, for the rows of a direction together."""
     shrunk = torch.from_numpy(block.copy())[None]
     inputs = NetworkInputs(torch.empty(0), torch.empty(0), torch.tensor([0, 0]), torch.tensor([0]))
-    training.shrink_blocks(shrunk, inputs, torch.tensor([[amount, 0.0]], dtype=torch.float64))
+    training.shrink_blocks(shrunk, inputs, amount)
     best = shrunk[0].numpy()
 
     def objective(r):
@@ -120,20 +120,6 @@ def test_pairs_and_directions_are_the_same_network():
 
 
 # ---- group weights ----
-
-
-@pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
-def test_adaptive_weights_are_those_of_the_feature(k, power):
-    """(½ + ε)/(r_j + ε) to a power, r_j from all directions of a feature; covariates are not shrunk."""
-    inputs = simultaneous_inputs(p=5, k=k, covariates=2, m=2)
-    rows = started(inputs).own
-    weights = training.adaptive_weights(rows, inputs, power)
-    assert not weights[:, -1].any()
-    norms = rows[:, : 5 * (k + 1)].norm(dim=2).unflatten(1, (5, k + 1))
-    share = norms.sum(dim=2) / norms.sum(dim=2).amax(dim=1, keepdim=True)
-    expected = ((0.5 + training.ADAPT_FLOOR) / (share + training.ADAPT_FLOOR)) ** power
-    torch.testing.assert_close(weights[:, :-1].unflatten(1, (5, k + 1)), expected[..., None].expand(-1, -1, k + 1))
 
 
 # ---- training ----

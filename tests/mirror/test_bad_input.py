@@ -113,7 +113,6 @@ BAD_NETWORKS = [
     ({"importance": "gradiant"}, "did you mean 'gradient'"),
     ({"activation": "relo"}, "did you mean 'relu'"),
     ({"shrinkage": -1}, "shrinkage must be a number of at least 0, got -1"),
-    ({"adaptive_power": -1}, "adaptive_power must be a number of at least 0"),
     ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
     ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
     ({"steps": 2.5}, "steps must be a whole number"),

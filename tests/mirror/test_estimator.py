@@ -239,7 +239,6 @@ NETWORKS = [
     {"early_stopping": True},
     {"shrinkage": 0.0},
     {"batch_size": 1000},
-    {"adaptive_power": 0.0},
 ]
 
 

@@ -27,8 +27,6 @@ class Network(BaseEstimator):
         Functions of each direction beside its line in the numeric embedding, the b-th of size 1/b; 0 gives raw inputs.
     shrinkage : float
         Group shrinkage of the first-layer rows of each direction; 0 for none.
-    adaptive_power : float
-        How much less large features are shrunk than small ones; 0 shrinks all alike.
     weight_prior : bool
         Hold all weights to the normal law that they are drawn from, N(0, 1/inputs of their layer), as tightly as the
         noise asks for.
@@ -49,7 +47,6 @@ class Network(BaseEstimator):
         activation: str = "silu",
         waves: int = 8,
         shrinkage: float = 5.0,
-        adaptive_power: float = 0.5,
         weight_prior: bool = False,
         steps: int = 1000,
         batch_size: int = 128,
@@ -62,7 +59,6 @@ class Network(BaseEstimator):
         self.activation = activation
         self.waves = waves
         self.shrinkage = shrinkage
-        self.adaptive_power = adaptive_power
         self.weight_prior = weight_prior
         self.steps = steps
         self.batch_size = batch_size
@@ -80,7 +76,7 @@ class Network(BaseEstimator):
     def paper(cls) -> Network:
         """The paper's perceptron: raw mirrored pairs, no shrinkage, path products."""
         return cls(
-            hidden_sizes=None, activation="relu", waves=0, shrinkage=0.0, adaptive_power=0.0, steps=2500,
+            hidden_sizes=None, activation="relu", waves=0, shrinkage=0.0, steps=2500,
             learning_rate=2e-3, importance="path", mirrored_pairs=True,
         )  # fmt: skip
 
@@ -88,7 +84,7 @@ class Network(BaseEstimator):
     def beside_sparse(cls) -> Network:
         """The perceptron beside the sparse part: for what many features do together, held by its prior alone."""
         return cls(
-            hidden_sizes=50, activation="tanh", waves=0, shrinkage=0.0, adaptive_power=0.0, weight_prior=True,
+            hidden_sizes=50, activation="tanh", waves=0, shrinkage=0.0, weight_prior=True,
             steps=500, learning_rate=2e-2,
         )  # fmt: skip
 
@@ -103,7 +99,6 @@ class Network(BaseEstimator):
             batch_size=checks.check_count("batch_size", self.batch_size),
             learning_rate=checks.check_positive("learning_rate", self.learning_rate),
             shrinkage=checks.check_positive("shrinkage", self.shrinkage, zero=True),
-            adaptive_power=checks.check_positive("adaptive_power", self.adaptive_power, zero=True),
             mirrored_pairs=bool(self.mirrored_pairs),
             early_stopping=bool(self.early_stopping),
             prior=noise if self.weight_prior else 0.0,

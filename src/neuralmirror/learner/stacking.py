@@ -32,7 +32,7 @@ from neuralmirror.learner.network_part import (
     further_features,
     plausible,
 )
-from neuralmirror.learner.perceptron import Goal, fit_network
+from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_network
 from neuralmirror.learner.sparse import FULL, QUICK, Effort, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
 
@@ -88,15 +88,32 @@ def learn(
 
 
 def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
-    """Networks and nothing else; the share explained is that of a network trained on half of the rows."""
-    goal = Goal(codes(response), response.classes)
-    strengths = fit_network(inputs, goal, engine.network, seed, engine.device).strengths(inputs.n_features)
+    """Networks and nothing else; the share explained is that of networks trained on half of the rows."""
+    goal, strengths = Goal(codes(response), response.classes), np.zeros((inputs.n_features, inputs.n_directions))
+    kept, fit = fit_followed(inputs, goal, engine, seed)
+    strengths[kept] = fit.strengths(len(kept))
     order, half = _halves(inputs, seed)[0]
     part = replace(goal, targets=goal.targets[order])
-    trial = fit_network(inputs.rows(order, half), part, engine.network, seed, engine.device).fitted()[0]
+    trial = fit_followed(inputs.rows(order, half), part, engine, seed)[1].fitted()[0]
     shares = _probabilities(trial / LOGIT if response.classes else trial, response.classes)[half:]
     share = _explained(part.targets[half:], shares, goal.targets.mean(axis=0))
     return LearnerFit(strengths, {"network": 1.0}, {"network": share}, None)
+
+
+def fit_followed(inputs: Inputs, goal: Goal, engine: Engine, seed: int) -> tuple[Indices, NetworkFit]:
+    """A network on the [2n/log n] features of which some direction is followed most by one on all; which, and itself.
+
+    Whether a feature is kept depends on its best direction alone, whichever that is. Networks that are not shrunk, as
+    the paper's, see all features.
+    """
+    most = int(2 * inputs.n_seen / np.log(inputs.n_seen))
+    every = np.arange(inputs.n_features)
+    fit = fit_network(inputs, goal, engine.network, seed, engine.device)
+    if not engine.network.shrinkage or inputs.n_features <= most:
+        return every, fit
+    followed = fit.strengths(inputs.n_features).max(axis=1)
+    kept = np.sort(np.argsort(-followed, kind="stable")[:most])
+    return kept, fit_network(inputs.features(kept), goal, engine.network, seed, engine.device)
 
 
 def network_part(

@@ -1,13 +1,11 @@
-"""The optimisation loop: Adam on a cosine schedule with decoupled, feature-adaptive group shrinkage.
+"""The optimisation loop: Adam on a cosine schedule with decoupled group shrinkage.
 
 One step, for every network of the batch at once:
 
     weights ← Adam(weights, ∇ loss(f(x), y) on a minibatch)
-    block   ← block · max(0, 1 − lr·g·a_j / ‖block‖)       for the first-layer rows of each direction
+    block   ← block · max(0, 1 − lr·g / ‖block‖)           for the first-layer rows of each direction
 
-The weights a_j are 1 for the first part of the steps and then follow the sizes of the blocks: (½ + ε)/(r_j + ε) to a
-power, with r_j the size of all directions of feature j in units of the largest feature. X_j and its opponents share one
-a_j, so nothing here prefers one to another.
+All directions are shrunk alike, so nothing here prefers X_j to a copy or one feature to another.
 """
 
 from __future__ import annotations
@@ -27,8 +25,6 @@ from neuralmirror.learner.networks import Networks
 Loss = Callable[[Tensor, Tensor], Tensor]  # outputs (m, b, q) and targets (b, q) to the loss of each network (m,)
 Tick = Callable[[int], None]
 
-ADAPT_AT = 0.4  # share of the steps after which the group weights adapt
-ADAPT_FLOOR = 0.01  # ε
 CHECKS = 20  # looks at the held-out rows, where training may stop early
 
 
@@ -40,7 +36,6 @@ class Recipe:
     batch_size: int = 128
     learning_rate: float = 3e-3
     shrinkage: float = 0.0  # g
-    adaptive_power: float = 0.5
     mirrored_pairs: bool = False  # weights for X_j ± c_jZ_j instead of X_j and c_jZ_j
     early_stopping: bool = False
     prior: float = 0.0  # times Σ fan-in · ‖weights‖² / n, which is added to the loss
@@ -98,19 +93,10 @@ def block_norms(rows: Tensor, inputs: NetworkInputs) -> Tensor:
     return total.index_add_(1, inputs.own_direction, squares).sqrt_()
 
 
-def adaptive_weights(rows: Tensor, inputs: NetworkInputs, power: float) -> Tensor:
-    """a_j of each block's feature, (m, blocks + 1); 0 for what is never shrunk."""
-    norms = block_norms(rows, inputs)[:, :-1]
-    features = int(inputs.direction_feature.max()) + 1
-    sizes = norms.new_zeros(len(norms), features).index_add(1, inputs.direction_feature, norms)
-    share = sizes / sizes.amax(dim=1, keepdim=True).clamp(min=1e-12)
-    weights = ((0.5 + ADAPT_FLOOR) / (share + ADAPT_FLOOR))[:, inputs.direction_feature] ** power
-    return functional.pad(weights, (0, 1))
-
-
-def shrink_blocks(rows: Tensor, inputs: NetworkInputs, amount: Tensor) -> None:
-    """block ← block · max(0, 1 − amount/‖block‖), the proximal step of a group lasso."""
+def shrink_blocks(rows: Tensor, inputs: NetworkInputs, amount: float) -> None:
+    """block ← block · max(0, 1 − amount/‖block‖), the proximal step of a group lasso; covariates are not shrunk."""
     factor = (1 - amount / block_norms(rows, inputs).clamp_(min=1e-12)).clamp_(min=0)  # (m, blocks + 1)
+    factor[:, -1] = 1
     rows.mul_(factor[:, inputs.own_direction, None])
 
 
@@ -152,7 +138,6 @@ def train(
     blocks = len(inputs.direction_feature)
     pairs = int((inputs.own_direction < blocks).sum()) if recipe.mirrored_pairs else 0
     adam = Adam([tensor.requires_grad_() for tensor in networks.parameters() if tensor.numel()])
-    weights = functional.pad(torch.ones(len(networks), blocks, device=targets.device), (0, 1))
     best, lowest = networks.copy(), torch.full((len(networks),), float("inf"), device=targets.device)
 
     count = torch.full((len(networks),), inputs.shared.shape[1] + inputs.own.shape[2], device=targets.device)
@@ -171,9 +156,7 @@ def train(
         with torch.no_grad():
             adam.step(gradients, float(rate))
             if recipe.shrinkage:
-                if number == round(ADAPT_AT * recipe.steps):
-                    weights = adaptive_weights(networks.own, inputs, recipe.adaptive_power)
-                shrink_blocks(networks.own, inputs, rate * recipe.shrinkage * weights)
+                shrink_blocks(networks.own, inputs, float(rate) * recipe.shrinkage)
             if inputs.reads is not None:
                 networks.shared.mul_(inputs.reads[..., None])
             if recipe.early_stopping and number % max(1, recipe.steps // CHECKS) == 0:
