@@ -79,7 +79,7 @@ def test_shrinking_is_the_proximal_step_of_the_group_lasso(block, amount, seed):
     """No other point has a lower ½‖r − block‖² + amount·‖r‖, for the rows of a direction together."""
     shrunk = torch.from_numpy(block.copy())[None]
     inputs = NetworkInputs(torch.empty(0), torch.empty(0), torch.tensor([0, 0]), torch.tensor([0]))
-    training.shrink_blocks(shrunk, inputs, amount)
+    training.shrink_blocks(shrunk, inputs, torch.tensor([amount]))
     best = shrunk[0].numpy()
 
     def objective(r):
@@ -119,26 +119,48 @@ def test_pairs_and_directions_are_the_same_network():
     )
 
 
-# ---- group weights ----
+# ---- group shrinkage ----
+
+
+def test_directions_that_say_nothing_are_shrunk_to_zero_and_the_others_are_followed():
+    """Adam's own steps would keep all of them: it makes as much of a small gradient as of a large one."""
+    inputs = simultaneous_inputs(p=12, k=3, n=400)
+    targets = response(inputs) - inputs.own[0, :, 9:10]  # X_0, a copy of X_2, and noise
+    fitted = trained(started(inputs), inputs, targets, Recipe(steps=600, shrinkage=2.0, learning_rate=1e-2))
+    norms = training.block_norms(fitted.own, inputs)[0, :-1]
+    assert set(norms.argsort(descending=True)[:2].tolist()) == {0, 9}
+    assert (norms == 0).sum() > 24
+
+
+def test_all_directions_are_shrunk_alike():
+    """In another order of the blocks the same steps are taken in that order."""
+    rng = np.random.default_rng(0)
+    inputs = simultaneous_inputs(p=3, k=1, covariates=0, m=2)
+    order = torch.from_numpy(rng.permutation(6))
+    rows = normal(rng, 2, 6, 4)
+    one, another = (training.ShrunkenBlocks(start.clone(), inputs, 1.5) for start in (rows, rows[:, order]))
+    for rate in (0.1, 0.03, 0.01):
+        gradient = normal(rng, 2, 6, 4)
+        one.step(gradient, rate)
+        another.step(gradient[:, order], rate)
+    torch.testing.assert_close(one.rows[:, order], another.rows)
 
 
 # ---- training ----
 
 
 def explicit(networks, inputs, i):
-    """Network i alone: its own directions beside X_-j, which are never shrunk, in one matrix."""
+    """Network i alone: its own directions, and X_-j without the column that is held at zero."""
     others = [j for j in range(inputs.shared.shape[1]) if inputs.reads[j, i]]
-    own = torch.cat([inputs.own[i], inputs.shared[:, others]], dim=1)
-    blocks = len(inputs.direction_feature)
-    direction = torch.cat([inputs.own_direction, torch.full((len(others),), blocks)])
     alone = Networks(
-        shared=networks.shared[:0, i : i + 1],
-        own=torch.cat([networks.own[i], networks.shared[others, i]])[None],
+        shared=networks.shared[others, i : i + 1],
+        own=networks.own[i : i + 1],
         bias=networks.bias[i : i + 1],
         layers=[(weight[i : i + 1], bias[i : i + 1]) for weight, bias in networks.layers],
         activation=networks.activation,
     )
-    return alone, NetworkInputs(inputs.shared[:, :0], own[None], direction, inputs.direction_feature)
+    seen = replace(inputs, shared=inputs.shared[:, others], own=inputs.own[i : i + 1], reads=None)
+    return alone, seen
 
 
 @pytest.mark.parametrize("recipe", [SHORT, PAIRS], ids=["directions", "pairs"])

@@ -24,9 +24,10 @@ class Network(BaseEstimator):
         Widths of the hidden layers; None gives the paper's 20 log p and 10 log p.
     activation : "silu", "tanh", "relu" or "sigmoid"
     waves : int
-        Functions of each direction beside its line in the numeric embedding, the b-th of size 1/b; 0 gives raw inputs.
+        Functions of each direction beside its line in the numeric embedding, the b-th of size 1/√b; 0 gives raw
+        inputs.
     shrinkage : float
-        Group shrinkage of the first-layer rows of each direction; 0 for none.
+        Group shrinkage of the first-layer rows of each direction, in gradients of the median direction; 0 for none.
     weight_prior : bool
         Hold all weights to the normal law that they are drawn from, N(0, 1/inputs of their layer), as tightly as the
         noise asks for.
@@ -43,12 +44,12 @@ class Network(BaseEstimator):
 
     def __init__(
         self,
-        hidden_sizes: int | Sequence[int] | None = 100,
+        hidden_sizes: int | Sequence[int] | None = 50,
         activation: str = "silu",
         waves: int = 8,
-        shrinkage: float = 5.0,
+        shrinkage: float = 2.0,
         weight_prior: bool = False,
-        steps: int = 1000,
+        steps: int = 500,
         batch_size: int = 128,
         learning_rate: float = 3e-3,
         early_stopping: bool = False,
@@ -84,8 +85,7 @@ class Network(BaseEstimator):
     def beside_sparse(cls) -> Network:
         """The perceptron beside the sparse part: for what many features do together, held by its prior alone."""
         return cls(
-            hidden_sizes=50, activation="tanh", waves=0, shrinkage=0.0, weight_prior=True,
-            steps=500, learning_rate=2e-2,
+            activation="tanh", waves=0, shrinkage=0.0, weight_prior=True, learning_rate=2e-2,
         )  # fmt: skip
 
     def recipe(self, noise: float = 1.0) -> Recipe:

@@ -195,14 +195,15 @@ def _places(inputs: Inputs, mirrored: Flags) -> tuple[Indices, Indices, Indices]
 
 
 def _embedded(inputs: Inputs, columns: Indices, count: int) -> NDArray[np.float32]:
-    """The line and `count` waves of some columns' directions, (c, K+1, 1 + count, n); wave b counts 1/b of a line.
+    """The line and `count` waves of some columns' directions, (c, K+1, 1 + count, n); wave b is of size 1/√b.
 
     So weights, which are held alike, prefer smooth functions.
     """
     lines = inputs.directions[columns, :, None]
     if not count:
         return lines
-    found = waves(inputs.scores[columns], count, inputs.n_seen) / np.arange(1, count + 1, dtype=np.float32)[:, None]
+    sizes = np.arange(1, count + 1, dtype=np.float32)[:, None] ** np.float32(-0.5)
+    found = sizes * waves(inputs.scores[columns], count, inputs.n_seen)
     return np.concatenate([lines, found], axis=2)
 
 

@@ -1,11 +1,14 @@
-"""The optimisation loop: Adam on a cosine schedule with decoupled group shrinkage.
+"""The optimisation loop: Adam on a cosine schedule, with group shrinkage of the directions that are to be told apart.
 
 One step, for every network of the batch at once:
 
     weights ← Adam(weights, ∇ loss(f(x), y) on a minibatch)
-    block   ← block · max(0, 1 − lr·g / ‖block‖)           for the first-layer rows of each direction
+    block   ← prox(block − η·g, η·s·median‖g‖)              for the first-layer rows of each direction, where s > 0
 
-All directions are shrunk alike, so nothing here prefers X_j to a copy or one feature to another.
+g is the running mean of a block's gradient, and the median is that over all directions, most of which are copies: the
+size of a gradient that means nothing. η is one step size for all blocks; Adam, which gives each weight a step of its
+own, would make as much of such a gradient as of any other. All directions are treated alike, so nothing here prefers
+X_j to a copy or one feature to another.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class Recipe:
     steps: int = 1000
     batch_size: int = 128
     learning_rate: float = 3e-3
-    shrinkage: float = 0.0  # g
+    shrinkage: float = 0.0  # s
     mirrored_pairs: bool = False  # weights for X_j ± c_jZ_j instead of X_j and c_jZ_j
     early_stopping: bool = False
     prior: float = 0.0  # times Σ fan-in · ‖weights‖² / n, which is added to the loss
@@ -93,9 +96,9 @@ def block_norms(rows: Tensor, inputs: NetworkInputs) -> Tensor:
     return total.index_add_(1, inputs.own_direction, squares).sqrt_()
 
 
-def shrink_blocks(rows: Tensor, inputs: NetworkInputs, amount: float) -> None:
-    """block ← block · max(0, 1 − amount/‖block‖), the proximal step of a group lasso; covariates are not shrunk."""
-    factor = (1 - amount / block_norms(rows, inputs).clamp_(min=1e-12)).clamp_(min=0)  # (m, blocks + 1)
+def shrink_blocks(rows: Tensor, inputs: NetworkInputs, amount: Tensor) -> None:
+    """block ← block · max(0, 1 − amount/‖block‖), the proximal step of a group lasso, by (m,); covariates stay."""
+    factor = (1 - amount[:, None] / block_norms(rows, inputs).clamp_(min=1e-12)).clamp_(min=0)  # (m, blocks + 1)
     factor[:, -1] = 1
     rows.mul_(factor[:, inputs.own_direction, None])
 
@@ -137,7 +140,10 @@ def train(
     batches = torch.from_numpy(kept[minibatches(len(kept), recipe, rng)]).to(targets.device)
     blocks = len(inputs.direction_feature)
     pairs = int((inputs.own_direction < blocks).sum()) if recipe.mirrored_pairs else 0
-    adam = Adam([tensor.requires_grad_() for tensor in networks.parameters() if tensor.numel()])
+    weights = [tensor.requires_grad_() for tensor in networks.parameters() if tensor.numel()]
+    shrunk = ShrunkenBlocks(networks.own, inputs, recipe.shrinkage) if recipe.shrinkage else None
+    adam = Adam([tensor for tensor in weights if shrunk is None or tensor is not networks.own])
+    stepped = adam.parameters + ([] if shrunk is None else [shrunk.rows])
     best, lowest = networks.copy(), torch.full((len(networks),), float("inf"), device=targets.device)
 
     count = torch.full((len(networks),), inputs.shared.shape[1] + inputs.own.shape[2], device=targets.device)
@@ -152,11 +158,11 @@ def train(
         total = loss(predicted(rows), targets[rows]).sum()
         if recipe.prior:
             total = total + recipe.prior * prior_penalty(networks, count, len(kept))
-        gradients = torch.autograd.grad(total, adam.parameters)
+        gradients = torch.autograd.grad(total, stepped)
         with torch.no_grad():
-            adam.step(gradients, float(rate))
-            if recipe.shrinkage:
-                shrink_blocks(networks.own, inputs, float(rate) * recipe.shrinkage)
+            adam.step(gradients[: len(adam.parameters)], float(rate))
+            if shrunk is not None:
+                shrunk.step(gradients[-1], float(rate))
             if inputs.reads is not None:
                 networks.shared.mul_(inputs.reads[..., None])
             if recipe.early_stopping and number % max(1, recipe.steps // CHECKS) == 0:
@@ -186,3 +192,32 @@ class Adam:
             mean.lerp_(gradient, 1 - first)
             square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
             tensor.addcdiv_(mean, square.sqrt().div_(root).add_(self.eps), value=-size)
+
+
+class ShrunkenBlocks:
+    """Proximal steps of the first-layer rows of all directions, by one step size: Adam's for the largest gradient."""
+
+    def __init__(
+        self, rows: Tensor, inputs: NetworkInputs, shrinkage: float, betas: tuple[float, float] = (0.9, 0.999)
+    ) -> None:
+        self.rows, self.inputs, self.shrinkage, self.betas, self.steps = rows, inputs, shrinkage, betas, 0
+        self.mean = torch.zeros_like(rows, requires_grad=False)
+        self.square = rows.new_zeros(len(rows))  # (m,): of the largest gradient
+        blocks = len(inputs.direction_feature)
+        in_blocks = (inputs.own_direction < blocks).sum() * rows.shape[2]
+        self.length = float(in_blocks / blocks) ** 0.5  # of a block of ones
+
+    def step(self, gradient: Tensor, rate: float) -> None:
+        """One step along the gradient, and the proximal step of the same size."""
+        self.steps += 1
+        first, second = self.betas
+        self.mean.lerp_(gradient, 1 - first)
+        self.square.lerp_(self._sizes(gradient).amax(dim=1).square(), 1 - second)
+        largest = (self.square / (1 - second**self.steps)).sqrt().clamp(min=1e-12)
+        size = rate * self.length / (1 - first**self.steps) / largest  # η, (m,)
+        self.rows.sub_(size[:, None, None] * self.mean)
+        shrink_blocks(self.rows, self.inputs, self.shrinkage * size * self._sizes(self.mean).median(dim=1).values)
+
+    def _sizes(self, rows: Tensor) -> Tensor:
+        """The norms of all blocks, (m, blocks)."""
+        return block_norms(rows, self.inputs)[:, :-1]
