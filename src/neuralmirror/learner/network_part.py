@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from neuralmirror._internal.device import torch_threads
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_networks
@@ -96,18 +95,10 @@ def plausible(sparse: SparseFit) -> Flags:
 
 
 def fit_readers(
-    inputs: Inputs,
-    turns: Turns,
-    readers: Readers,
-    goal: Goal,
-    network: Network,
-    seed: int,
-    device: str,
-    threads: int | None = None,
+    inputs: Inputs, turns: Turns, readers: Readers, goal: Goal, network: Network, seed: int, device: str
 ) -> NetworkFit:
-    """Networks on what they read; on a GPU threads are of no account."""
-    with torch_threads(threads if device == "cpu" else None):
-        return fit_networks(inputs, turns.plain, readers.reads, readers.mirrored, goal, network, seed, device)
+    """Networks on what they read."""
+    return fit_networks(inputs, turns.plain, readers.reads, readers.mirrored, goal, network, seed, device)
 
 
 def further_features(inputs: Inputs, readers: Readers, fit: NetworkFit, residual: Floats) -> Flags:

@@ -188,8 +188,7 @@ class Half:
         """What networks on the rows seen say of the unseen ones beyond their lines."""
         goal = beside(self.sparse, self.response)
         readers = Readers.of(plausible(self.sparse), np.zeros(len(self.turns), dtype=np.intp), self.turns)
-        settings = engine.network, seed, engine.device
-        fit = fit_readers(self.inputs, self.turns, readers, goal, *settings, threads=1)  # other fits are under way
+        fit = fit_readers(self.inputs, self.turns, readers, goal, engine.network, seed, engine.device)
         values = _outcomes(fit.fitted(), goal) - _outcomes(fit.line(self.inputs.n_seen), goal)
         return Changes(values[:, self.inputs.n_seen :], readers.of_turn)
 
@@ -259,22 +258,22 @@ def fit_all_and_halves(
 
     The first half has networks of a quarter of the steps; the whole ones, and the second half, follow while they help.
     """
-    steps = engine.network.steps
 
-    def first() -> tuple[Half, Changes | None, Flags]:
-        half, change = fit_half(inputs, response, engine, seed, 0, turns), None
-        alive = np.full(len(turns), engine.learner == "auto")
-        for length in (steps // 4, steps):
-            if alive.any():
-                change = half.changes(engine.with_steps(length), seed)
-                alive = alive & (weights_of_turns([(half, change)]) > 0)
-        return half, change, alive
+    def first() -> tuple[Half, Flags]:
+        half = fit_half(inputs, response, engine, seed, 0, turns)
+        if engine.learner == "sparse":
+            return half, np.zeros(len(turns), dtype=bool)
+        quick = engine.with_steps(engine.network.steps // 4)
+        return half, weights_of_turns([(half, half.changes(quick, seed))]) > 0
 
     def whole() -> SparseFit:
         return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
 
-    sparse, (one, change, alive) = at_once(whole, first, engine.n_jobs)
-    if change is None or not alive.any():
+    sparse, (one, alive) = at_once(whole, first, engine.n_jobs)
+    if alive.any():
+        change = one.changes(engine, seed)
+        alive = alive & (weights_of_turns([(one, change)]) > 0)
+    if not alive.any():
         return sparse, Unseen((one,), (), alive)
     two = fit_half(inputs, response, engine, seed, 1, turns)
     return sparse, Unseen((one, two), (change, two.changes(engine, seed + 1)), alive)

@@ -151,7 +151,7 @@ def train(
 
     def predicted(rows: Tensor) -> Tensor:
         current = from_pairs(networks, pairs) if pairs else networks
-        outputs = current(inputs.shared[rows], inputs.own[:, rows])
+        outputs = current(inputs.shared.index_select(0, rows), inputs.own.index_select(1, rows))
         return outputs if offset is None else outputs + offset[rows]
 
     for number, (rows, rate) in enumerate(zip(batches, cosine_rates(recipe), strict=True)):
@@ -215,7 +215,7 @@ class ShrunkenBlocks:
         self.square.lerp_(self._sizes(gradient).amax(dim=1).square(), 1 - second)
         largest = (self.square / (1 - second**self.steps)).sqrt().clamp(min=1e-12)
         size = rate * self.length / (1 - first**self.steps) / largest  # η, (m,)
-        self.rows.sub_(size[:, None, None] * self.mean)
+        self.rows.addcmul_(size[:, None, None], self.mean, value=-1)
         shrink_blocks(self.rows, self.inputs, self.shrinkage * size * self._sizes(self.mean).median(dim=1).values)
 
     def _sizes(self, rows: Tensor) -> Tensor:
