@@ -127,54 +127,82 @@ def fit_networks(
     These are `mirrored` (m, p); the others come from `plain`, which has X alone. All networks start alike: the weights
     of a column to begin with depend on nothing but the seed and its number, whatever else is read.
     """
-    rng, functions, m = np.random.default_rng([seed, 5]), 1 + network.waves, len(reads)
-    as_they_are = reads & ~mirrored
-    shared_columns = np.flatnonzero(np.any(as_they_are[:, plain.feature], axis=0))
-    embedded = _embedded(plain, shared_columns, network.waves)[:, 0]  # (c, e, n)
-    shared = np.concatenate([embedded.reshape(-1, embedded.shape[-1]), inputs.covariates.T.astype(np.float32)])
-    read = np.concatenate(
-        [
-            as_they_are[:, plain.feature[shared_columns]].repeat(functions, axis=1),
-            np.ones((m, inputs.covariates.shape[1]), dtype=bool),
-        ],
-        axis=1,
-    ).T  # (s, m)
-    places, columns, slots = _places(inputs, mirrored)
-    own = _embedded(inputs, columns.ravel(), network.waves) * (columns.ravel() >= 0)[:, None, None, None]
-    own = own.reshape(m, -1, own.shape[-1])  # (m, o, n)
-    each, filled = inputs.n_directions * functions, (columns >= 0).sum(axis=1)
-    count = read.sum(axis=0) + each * filled
-    seen = NetworkInputs(
-        shared=torch.from_numpy(shared.T.copy()).to(device),
-        own=torch.from_numpy(own.transpose(0, 2, 1).copy()).to(device),
-        own_direction=_indices(
-            (slots[:, None] * inputs.n_directions + np.arange(inputs.n_directions)).repeat(functions, axis=1), device
-        ).flatten(),
-        direction_feature=_indices(np.arange(places.shape[1]).repeat(inputs.n_directions), device),
-        reads=torch.from_numpy(read.astype(np.float32)).to(device),
-        count=torch.from_numpy(count.astype(np.float32)).to(device),
-    )
-    sizes = network.sizes() or hidden_sizes(inputs.n_features)
-    spread = np.sqrt(np.maximum(count, 1)).astype(np.float32)
-    fixed = rng.standard_normal((inputs.covariates.shape[1], sizes[0]), dtype=np.float32)
-    lines = rng.standard_normal((len(plain.feature), functions, sizes[0]), dtype=np.float32)[shared_columns]
-    common = np.concatenate([lines.reshape(-1, sizes[0]), fixed])[:, None] * read[..., None] / spread[:, None]
-    rows = rng.standard_normal((len(inputs.feature), each, sizes[0]), dtype=np.float32)[columns]  # (m, columns, ., h)
-    rows = rows.reshape(m, own.shape[1], sizes[0]) / spread[:, None, None]
-    fresh = Networks(
-        shared=torch.from_numpy(common.astype(np.float32)).to(device),
-        own=torch.from_numpy(rows).to(device),
-        bias=torch.zeros(m, sizes[0], device=device),
-        layers=_layers(rng, sizes, goal.targets.shape[1], m, device),
-        activation=ACTIVATIONS[network.activation],
-    )
+    layout = Layout.of(inputs, plain, reads, mirrored, 1 + network.waves)
+    seen = _network_inputs(inputs, plain, layout, network.waves, device)
+    fresh = _fresh_networks(inputs, plain, layout, network, goal.targets.shape[1], seed, device)
     targets, offset = (
         torch.from_numpy(values[: inputs.n_seen].astype(np.float32)).to(device)
         for values in (goal.targets, np.zeros_like(goal.targets) if goal.offset is None else goal.offset)
     )
     recipe = network.recipe(goal.prior())
     trained = train(fresh, seen, targets, loss_of(goal.classes), recipe, np.random.default_rng([seed, 7]), tick, offset)
-    return NetworkFit(trained, seen, network.importance, places)
+    return NetworkFit(trained, seen, network.importance, layout.places)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are shared by all m networks, which of these each reads, and which are its own."""
+
+    shared_columns: Indices  # (c,)
+    reads: Flags  # (s, m): of the functions of the shared columns, and of the covariates
+    places: Indices  # (m, a): the features that a network sees in all directions, −1 to fill up
+    columns: Indices  # (m, w): their columns, −1 to fill up
+    slots: Indices  # (w,): of which of the a features a column is
+    functions: int  # of each direction: its line and its waves
+    n_directions: int
+
+    @classmethod
+    def of(cls, inputs: Inputs, plain: Inputs, reads: Flags, mirrored: Flags, functions: int) -> Layout:
+        """The layout of networks of which each reads some features and sees some of these in all directions."""
+        as_they_are = (reads & ~mirrored)[:, plain.feature]
+        shared_columns = np.flatnonzero(as_they_are.any(axis=0))
+        always = np.ones((len(reads), inputs.covariates.shape[1]), dtype=bool)
+        read = np.concatenate([as_they_are[:, shared_columns].repeat(functions, axis=1), always], axis=1).T
+        return cls(shared_columns, read, *_places(inputs, mirrored), functions, inputs.n_directions)
+
+    def count(self) -> NDArray[np.float32]:
+        """The inputs of each network, (m,)."""
+        own = (self.columns >= 0).sum(axis=1)
+        return np.asarray(self.reads.sum(axis=0) + self.n_directions * self.functions * own, dtype=np.float32)
+
+
+def _network_inputs(inputs: Inputs, plain: Inputs, layout: Layout, waves: int, device: str) -> NetworkInputs:
+    """The values of all inputs, and to which direction and feature each belongs."""
+    each, m = np.arange(layout.n_directions), len(layout.columns)
+    embedded = _embedded(plain, layout.shared_columns, waves)[:, 0]  # (c, e, n)
+    shared = np.concatenate([embedded.reshape(-1, embedded.shape[-1]), inputs.covariates.T.astype(np.float32)])
+    columns = layout.columns.ravel()
+    own = _embedded(inputs, columns, waves) * (columns >= 0)[:, None, None, None]
+    own = own.reshape(m, -1, own.shape[-1])  # (m, o, n)
+    directions = layout.slots[:, None] * layout.n_directions + each
+    return NetworkInputs(
+        shared=torch.from_numpy(shared.T.copy()).to(device),
+        own=torch.from_numpy(own.transpose(0, 2, 1).copy()).to(device),
+        own_direction=_indices(directions.repeat(layout.functions, axis=1), device).flatten(),
+        direction_feature=_indices(np.arange(layout.places.shape[1]).repeat(layout.n_directions), device),
+        reads=torch.from_numpy(layout.reads.astype(np.float32)).to(device),
+        count=torch.from_numpy(layout.count()).to(device),
+    )
+
+
+def _fresh_networks(
+    inputs: Inputs, plain: Inputs, layout: Layout, network: Network, outputs: int, seed: int, device: str
+) -> Networks:
+    """Networks to begin with, all alike: N(0, 1/inputs) in the first layer, whatever else is read."""
+    rng, sizes = np.random.default_rng([seed, 5]), network.sizes() or hidden_sizes(inputs.n_features)
+    m, h, each = len(layout.columns), sizes[0], layout.n_directions * layout.functions
+    spread = np.sqrt(np.maximum(layout.count(), 1))
+    fixed = rng.standard_normal((inputs.covariates.shape[1], h), dtype=np.float32)
+    lines = rng.standard_normal((len(plain.feature), layout.functions, h), dtype=np.float32)[layout.shared_columns]
+    common = np.concatenate([lines.reshape(-1, h), fixed])[:, None] * layout.reads[..., None] / spread[:, None]
+    rows = rng.standard_normal((len(inputs.feature), each, h), dtype=np.float32)[layout.columns]  # (m, w, ., h)
+    return Networks(
+        shared=torch.from_numpy(common.astype(np.float32)).to(device),
+        own=torch.from_numpy(rows.reshape(m, -1, h) / spread[:, None, None]).to(device),
+        bias=torch.zeros(m, h, device=device),
+        layers=_layers(rng, sizes, outputs, m, device),
+        activation=ACTIVATIONS[network.activation],
+    )
 
 
 def _places(inputs: Inputs, mirrored: Flags) -> tuple[Indices, Indices, Indices]:
