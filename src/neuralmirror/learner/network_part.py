@@ -72,6 +72,13 @@ class Readers:
         turn = np.where(values >= len(reads), first, -1)
         return cls(chosen, chosen & (turns.of_feature == turn[:, None]), of_turn)
 
+    def only(self, alive: Flags) -> Readers:
+        """The networks of some turns, (T,); the first of them stands for those that the other turns had."""
+        kept, numbers = np.unique(self.of_turn[alive], return_inverse=True)
+        of_turn = np.zeros_like(self.of_turn)
+        of_turn[alive] = numbers
+        return Readers(self.reads[kept], self.mirrored[kept], of_turn)
+
 
 @dataclass(frozen=True)
 class NetworkPart:

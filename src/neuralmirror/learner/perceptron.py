@@ -46,6 +46,7 @@ class NetworkFit:
     inputs: NetworkInputs
     importance: str
     places: Indices  # (m, a): the features that each network sees in all directions, −1 where it has fewer
+    n_directions: int
 
     def fitted(self) -> Floats:
         """f at all rows, (m, n, q)."""
@@ -98,8 +99,8 @@ class NetworkFit:
         """Strengths (m, blocks) in the places of their features, (p, K+1)."""
         found = by_block.double().cpu().numpy()
         seen = self.places >= 0
-        strengths = np.zeros((n_features, found.shape[1] // max(1, self.places.shape[1])))
-        strengths[self.places[seen]] = found.reshape(*self.places.shape, -1)[seen]
+        strengths = np.zeros((n_features, self.n_directions))
+        strengths[self.places[seen]] = found.reshape(*self.places.shape, self.n_directions)[seen]
         return strengths
 
 
@@ -136,7 +137,7 @@ def fit_networks(
     )
     recipe = network.recipe(goal.prior())
     trained = train(fresh, seen, targets, loss_of(goal.classes), recipe, np.random.default_rng([seed, 7]), tick, offset)
-    return NetworkFit(trained, seen, network.importance, layout.places)
+    return NetworkFit(trained, seen, network.importance, layout.places, layout.n_directions)
 
 
 @dataclass(frozen=True)

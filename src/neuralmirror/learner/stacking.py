@@ -121,7 +121,8 @@ def network_part(
 ) -> NetworkPart:
     """Networks on all rows, with the features that they find they should read too, and the weights of their turns."""
     goal, settings = beside(sparse, response), (engine.network, seed, engine.device)
-    readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
+    alive = by_turn > 0
+    readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns).only(alive)
     for number in range(ROUNDS + 1):
         fit = fit_readers(inputs, turns, readers, goal, *settings)
         if number == ROUNDS:
@@ -130,7 +131,7 @@ def network_part(
         found = further_features(inputs, readers, fit, residual)
         if not found.any():
             break
-        readers = Readers.of(readers.reads | found, readers.of_turn, turns)
+        readers = Readers.of(readers.reads | found, readers.of_turn, turns).only(alive)
     scale = LOGIT if response.classes else 1.0  # the sparse part's latent outcomes are probits
     strengths = fit.strengths_beyond_lines(inputs.n_features, inputs.n_seen) / scale
     return NetworkPart(strengths, by_turn[turns.of_feature])
@@ -184,10 +185,10 @@ class Half:
         """What the sparse part leaves of the unseen rows."""
         return self.outcome() - _probabilities(self.predicted(), self.response.classes)
 
-    def changes(self, engine: Engine, seed: int) -> Changes:
-        """What networks on the rows seen say of the unseen ones beyond their lines."""
-        goal = beside(self.sparse, self.response)
-        readers = Readers.of(plausible(self.sparse), np.zeros(len(self.turns), dtype=np.intp), self.turns)
+    def changes(self, engine: Engine, seed: int, alive: Flags) -> Changes:
+        """What networks of the turns that are alive, on the rows seen, say of the unseen ones beyond their lines."""
+        goal, together = beside(self.sparse, self.response), np.zeros(len(self.turns), dtype=np.intp)
+        readers = Readers.of(plausible(self.sparse), together, self.turns).only(alive)
         fit = fit_readers(self.inputs, self.turns, readers, goal, engine.network, seed, engine.device)
         values = _outcomes(fit.fitted(), goal) - _outcomes(fit.line(self.inputs.n_seen), goal)
         return Changes(values[:, self.inputs.n_seen :], readers.of_turn)
@@ -258,25 +259,26 @@ def fit_all_and_halves(
 
     The first half has networks of a quarter of the steps; the whole ones, and the second half, follow while they help.
     """
+    every = np.ones(len(turns), dtype=bool)
 
     def first() -> tuple[Half, Flags]:
         half = fit_half(inputs, response, engine, seed, 0, turns)
         if engine.learner == "sparse":
-            return half, np.zeros(len(turns), dtype=bool)
+            return half, ~every
         quick = engine.with_steps(engine.network.steps // 4)
-        return half, weights_of_turns([(half, half.changes(quick, seed))]) > 0
+        return half, weights_of_turns([(half, half.changes(quick, seed, every))]) > 0
 
     def whole() -> SparseFit:
         return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
 
     sparse, (one, alive) = at_once(whole, first, engine.n_jobs)
     if alive.any():
-        change = one.changes(engine, seed)
+        change = one.changes(engine, seed, alive)
         alive = alive & (weights_of_turns([(one, change)]) > 0)
     if not alive.any():
         return sparse, Unseen((one,), (), alive)
     two = fit_half(inputs, response, engine, seed, 1, turns)
-    return sparse, Unseen((one, two), (change, two.changes(engine, seed + 1)), alive)
+    return sparse, Unseen((one, two), (change, two.changes(engine, seed + 1, alive)), alive)
 
 
 def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
