@@ -1,4 +1,4 @@
-"""The methods that studies compare: the paper's with its own settings, our default, and others."""
+"""The methods that studies compare: the paper's with its own settings, our default, our networks alone, and others."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Method(NamedTuple):
 
 
 PLAIN: Settings = {"network": Network.paper().set_params(steps=4, hidden_sizes=6)}
+FEW_STEPS: Settings = {"network": Network(steps=4, hidden_sizes=6), "n_mirrors": 1}
 TINY: Settings = {"learner": "sparse", "n_mirrors": 1}
 SCREEN: Settings = {"screen": "log"}  # m = [2n/log n]; the paper's other choice, [n/2], keeps all of p = 500
 ONE_EACH: Settings = {"scheme": "individual"}
@@ -37,6 +38,7 @@ METHODS = {
     "sngm-paper": Method("SNGM", NeuralGaussianMirror.paper, {}, PLAIN),
     "s-ingm-paper": Method("S-INGM", NeuralGaussianMirror.paper, SCREEN | ONE_EACH, PLAIN),
     "default": Method("SNGM", NeuralGaussianMirror, {}, TINY),
+    "network": Method("SNGM", NeuralGaussianMirror, {"learner": "network"}, FEW_STEPS),
     "deeppink": Method("DeepPINK", DeepPINK, {}, {"epochs": 1, "hidden_sizes": (6,)}),
     "model-x": Method("knockoffs", ModelXKnockoffs, {}, {}),
     "gaussian-mirror": Method("GM", GaussianMirror, {}, {}),
