@@ -13,7 +13,7 @@ from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.stacking import Engine, learn
 from neuralmirror.learner.training import Recipe, prior_penalty, squared_loss, train
 
-NETWORK = Network.beside_sparse()
+NETWORK = Network().suited_to("auto")
 
 
 def inputs_of(x, copies=2, n_seen=None, seed=1):
@@ -52,27 +52,6 @@ def test_turns_that_find_other_features_have_networks_of_their_own():
     seen = {turn: np.flatnonzero(after.mirrored[after.of_turn[turn]]).tolist() for turn in range(6)}
     assert read == {0: [0, 1], 1: [0, 1], **{turn: [0, 1, 4, 5] for turn in range(2, 6)}}
     assert seen == {0: [0], 1: [1], 2: [], 3: [], 4: [4], 5: [5]}
-
-
-def test_turns_that_are_not_alive_have_no_networks_and_those_of_the_others_stay_what_they_are():
-    rng = np.random.default_rng(0)
-    inputs, plain = inputs_of(rng.standard_normal((200, 6)))
-    goal = Goal(rng.standard_normal((200, 1)), 0, np.zeros((200, 1)))
-    turns = Turns(plain, np.arange(6) % 3)
-    reads = np.array([[True, True, False, True, False, False]])
-    every = Readers.of(reads, np.zeros(3, dtype=np.intp), turns)
-    both = [every, every.only(np.array([True, False, True])), every.only(np.array([False, False, True]))]
-    assert [len(readers.reads) for readers in both] == [3, 2, 1]
-    short = Network.beside_sparse().set_params(steps=20)
-    fits = [fit_readers(inputs, turns, readers, goal, short, 0, "cpu") for readers in both]
-    for turn in (0, 2):
-        one, two = (fit.fitted()[readers.of_turn[turn]] for fit, readers in zip(fits[:2], both[:2], strict=True))
-        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
-    strengths = [fit.strengths_beyond_lines(6, 200) for fit in fits]
-    np.testing.assert_allclose(strengths[1][[0, 3]], strengths[0][[0, 3]], rtol=1e-3, atol=1e-5)
-    assert not strengths[1][[1, 2, 4, 5]].any()
-    assert not strengths[2].any()  # what is read has no opponents in that turn
-    assert strengths[2].shape == (6, 3)
 
 
 def test_what_a_network_does_not_read_does_not_change_it():

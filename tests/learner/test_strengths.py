@@ -62,7 +62,7 @@ def test_the_sparse_part_and_the_network_agree_on_lines():
     x = seen.directions
     y = (0.9 * x[0, 0] - 0.5 * x[1, 1])[:, None].astype(float)
     sparse = fit_sparse(seen, Response(y), 0).strengths()
-    network = fit_network(seen, Goal(y), Network(shrinkage=0.05), 0, "cpu").strengths(3)
+    network = fit_network(seen, Goal(y), Network(shrinkage=0.05).suited_to("network"), 0, "cpu").strengths(3)
     np.testing.assert_allclose(network, sparse, atol=0.08)
     np.testing.assert_allclose(sparse[[0, 1], [0, 1]], [0.9, 0.5], rtol=0.05)
 
@@ -127,7 +127,5 @@ def test_a_gpu_finds_the_strengths_of_the_cpu():
     y = (x[0, 0] + x[1, 1] ** 2 + x[2, 0] * x[3, 0])[:, None].astype(float)
     response = Response((y - y.mean()) / y.std())
     for learner, tolerance in (("sparse", 1e-3), ("network", 0.05)):
-        cpu, gpu = (
-            learn(seen, response, Engine(learner, Network.usual(learner), d), 0).strengths for d in ("cpu", "cuda")
-        )
+        cpu, gpu = (learn(seen, response, Engine(learner, Network(), d), 0).strengths for d in ("cpu", "cuda"))
         np.testing.assert_allclose(gpu, cpu, atol=tolerance * cpu.max())

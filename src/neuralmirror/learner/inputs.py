@@ -107,6 +107,11 @@ class Inputs:
             return self.block(feature)[:, :count]
         return embedding.waves(self._scores_of(int(self.first_column[feature])), count, self.n_seen)
 
+    def one_direction(self, chosen: NDArray[np.intp]) -> Inputs:
+        """Each feature in one of its directions, (p,)."""
+        columns = np.arange(len(self.feature))
+        return replace(self, directions=self.directions[columns, chosen[self.feature]][:, None])
+
     def features(self, index: NDArray[np.intp]) -> Inputs:
         """Some of the features, in their order."""
         columns = np.flatnonzero(np.isin(self.feature, index))

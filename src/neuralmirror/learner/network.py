@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -11,28 +12,36 @@ from neuralmirror.learner.networks import ACTIVATIONS
 from neuralmirror.learner.training import Recipe
 
 IMPORTANCES = ("redraw", "gradient", "path")
+# What is left open is as suits the learner: networks alone, or networks beside the sparse part, held by a prior alone.
+ALONE = {"activation": "silu", "waves": 8, "shrinkage": 2.0, "weight_prior": False, "learning_rate": 3e-3}
+BESIDE_SPARSE = {"activation": "tanh", "waves": 0, "shrinkage": 0.0, "weight_prior": True, "learning_rate": 2e-2}
 
 
 class Network(BaseEstimator):
     """How the networks are built, trained and read.
 
-    The defaults are those of networks alone; `Network.beside_sparse()` has those of networks beside the sparse part.
+    None is what suits the learner: networks alone (`learner="network"`), or networks beside the sparse part, which are
+    for what many features do together. The two values are named in this order.
 
     Parameters
     ----------
     hidden_sizes : int, tuple of int or None
         Widths of the hidden layers; None gives the paper's 20 log p and 10 log p.
-    activation : "silu", "tanh", "relu" or "sigmoid"
-    waves : int
+    activation : "silu", "tanh", "relu", "sigmoid" or None
+        None: "silu" and "tanh".
+    waves : int or None
         Functions of each direction beside its line in the numeric embedding, the b-th of size 1/√b; 0 gives raw
-        inputs.
-    shrinkage : float
+        inputs. None: 8 and 0.
+    shrinkage : float or None
         Group shrinkage of the first-layer rows of each direction, in gradients of the median direction; 0 for none.
-    weight_prior : bool
+        None: 2 and 0.
+    weight_prior : bool or None
         Hold all weights to the normal law that they are drawn from, N(0, 1/inputs of their layer), as tightly as the
-        noise asks for.
-    steps, batch_size, learning_rate
-        Length of the training, rows per step, and Adam's rate at its start.
+        noise asks for. None: no and yes.
+    steps, batch_size
+        Length of the training, and rows per step.
+    learning_rate : float or None
+        Adam's rate at the start of the training. None: .003 and .02.
     early_stopping : bool
         Keep the weights of the best held-out loss, on a fifth of the rows.
     importance : "redraw", "gradient" or "path"
@@ -45,33 +54,34 @@ class Network(BaseEstimator):
     def __init__(
         self,
         hidden_sizes: int | Sequence[int] | None = 50,
-        activation: str = "silu",
-        waves: int = 8,
-        shrinkage: float = 2.0,
-        weight_prior: bool = False,
+        activation: str | None = None,
+        waves: int | None = None,
+        shrinkage: float | None = None,
+        weight_prior: bool | None = None,
         steps: int = 500,
         batch_size: int = 128,
-        learning_rate: float = 3e-3,
+        learning_rate: float | None = None,
         early_stopping: bool = False,
         importance: str = "redraw",
         mirrored_pairs: bool = False,
     ) -> None:
         self.hidden_sizes = hidden_sizes
-        self.activation = activation
-        self.waves = waves
-        self.shrinkage = shrinkage
-        self.weight_prior = weight_prior
+        self.activation: Any = activation
+        self.waves: Any = waves
+        self.shrinkage: Any = shrinkage
+        self.weight_prior: Any = weight_prior
         self.steps = steps
         self.batch_size = batch_size
-        self.learning_rate = learning_rate
+        self.learning_rate: Any = learning_rate
         self.early_stopping = early_stopping
         self.importance = importance
         self.mirrored_pairs = mirrored_pairs
 
-    @classmethod
-    def usual(cls, learner: str) -> Network:
-        """What a learner takes unless it is told otherwise."""
-        return cls() if learner == "network" else cls.beside_sparse()
+    def suited_to(self, learner: str) -> Network:
+        """The same, with what was left open as suits a learner."""
+        usual = ALONE if learner == "network" else BESIDE_SPARSE
+        left_open = {name: value for name, value in usual.items() if getattr(self, name) is None}
+        return type(self)(**{**self.get_params(), **left_open})
 
     @classmethod
     def paper(cls) -> Network:
@@ -79,13 +89,6 @@ class Network(BaseEstimator):
         return cls(
             hidden_sizes=None, activation="relu", waves=0, shrinkage=0.0, steps=2500,
             learning_rate=2e-3, importance="path", mirrored_pairs=True,
-        )  # fmt: skip
-
-    @classmethod
-    def beside_sparse(cls) -> Network:
-        """The perceptron beside the sparse part: for what many features do together, held by its prior alone."""
-        return cls(
-            activation="tanh", waves=0, shrinkage=0.0, weight_prior=True, learning_rate=2e-2,
         )  # fmt: skip
 
     def recipe(self, noise: float = 1.0) -> Recipe:

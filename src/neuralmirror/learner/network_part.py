@@ -72,24 +72,17 @@ class Readers:
         turn = np.where(values >= len(reads), first, -1)
         return cls(chosen, chosen & (turns.of_feature == turn[:, None]), of_turn)
 
-    def only(self, alive: Flags) -> Readers:
-        """The networks of some turns, (T,); the first of them stands for those that the other turns had."""
-        kept, numbers = np.unique(self.of_turn[alive], return_inverse=True)
-        of_turn = np.zeros_like(self.of_turn)
-        of_turn[alive] = numbers
-        return Readers(self.reads[kept], self.mirrored[kept], of_turn)
-
 
 @dataclass(frozen=True)
 class NetworkPart:
-    """How strongly the networks follow each direction, and how much they count for each feature."""
+    """How strongly the networks follow each direction, and how much they count."""
 
     strengths: Floats  # (p, K+1)
-    weights: Floats  # (p,): of the feature's turn
+    weight: float
 
     def beside(self, sparse: Floats) -> Floats:
         """The strengths (p, K+1) of both parts, which have next to nothing in common."""
-        return np.hypot(sparse, self.weights[:, None] * self.strengths)
+        return np.hypot(sparse, self.weight * self.strengths)
 
 
 def plausible(sparse: SparseFit) -> Flags:

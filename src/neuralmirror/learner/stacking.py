@@ -4,10 +4,9 @@
 
 Both are fitted on half of the rows and predict the other half, which neither has seen; the weight w is the
 least-squares slope there of what the sparse part leaves on what the network says beyond lines, shrunk towards zero by
-what chance alone would give (James and Stein, 1961). A network that does not help there after a quarter of its steps,
-or after all of them, is dropped at once, so a truth without a use for it costs little; where it helps, the halves
-change places, and both tell the weight. Each turn has a network and a weight of its own, so that these treat the
-directions of its features alike.
+what chance alone would give (James and Stein, 1961). One network is weighed, which reads each plausible feature in the
+direction that the sparse part follows most, whichever that is; where it does not help there are no networks, so a
+truth without a use for them costs little. Where it helps, the halves change places, and both tell the weight.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import norm
-from sklearn.base import clone
 
 from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.inputs import Inputs
@@ -32,13 +30,12 @@ from neuralmirror.learner.network_part import (
     further_features,
     plausible,
 )
-from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_network
+from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_network, fit_networks
 from neuralmirror.learner.sparse import FULL, QUICK, Effort, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 LEARNERS = ("auto", "sparse", "network")
 LOGIT = 1.7  # times a probit is about a logit
@@ -49,13 +46,12 @@ class Engine:
     """Where and how the learners run."""
 
     learner: str = "auto"
-    network: Network = field(default_factory=Network.beside_sparse)
+    network: Network = field(default_factory=Network)
     device: str = "cpu"
     n_jobs: int = 1
 
-    def with_steps(self, steps: int) -> Engine:
-        """The same with networks trained for so many steps."""
-        return replace(self, network=clone(self.network).set_params(steps=max(1, steps)))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "network", self.network.suited_to(self.learner))
 
 
 @dataclass(frozen=True)
@@ -76,15 +72,15 @@ def learn(
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
     turns = Turns.together(inputs) if turns is None else turns
-    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort, turns)
-    weights, by_turn = {"sparse": unseen.weight_of_sparse()}, unseen.weights_of_turns()
+    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort)
+    weights, counts = {"sparse": unseen.weight_of_sparse()}, unseen.weight_of_network()
     if engine.learner == "auto":
-        weights["network"] = float(by_turn[turns.of_feature].mean())
-    part = network_part(inputs, response, sparse, by_turn, turns, engine, seed) if by_turn.any() else None
-    strengths = weights["sparse"] * sparse.strengths()
-    if part is not None:
+        weights["network"] = counts
+    strengths, part = weights["sparse"] * sparse.strengths(), None
+    if counts:
+        part = NetworkPart(network_strengths(inputs, response, sparse, turns, engine, seed), counts)
         strengths = part.beside(strengths)
-    return LearnerFit(strengths, weights, unseen.explained(by_turn), sparse, part)
+    return LearnerFit(strengths, weights, unseen.explained(counts), sparse, part)
 
 
 def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
@@ -116,13 +112,12 @@ def fit_followed(inputs: Inputs, goal: Goal, engine: Engine, seed: int) -> tuple
     return kept, fit_network(inputs.features(kept), goal, engine.network, seed, engine.device)
 
 
-def network_part(
-    inputs: Inputs, response: Response, sparse: SparseFit, by_turn: Floats, turns: Turns, engine: Engine, seed: int
-) -> NetworkPart:
-    """Networks on all rows, with the features that they find they should read too, and the weights of their turns."""
+def network_strengths(
+    inputs: Inputs, response: Response, sparse: SparseFit, turns: Turns, engine: Engine, seed: int
+) -> Floats:
+    """Strengths (p, K+1) of networks on all rows, with the features that they find they should read too."""
     goal, settings = beside(sparse, response), (engine.network, seed, engine.device)
-    alive = by_turn > 0
-    readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns).only(alive)
+    readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
     for number in range(ROUNDS + 1):
         fit = fit_readers(inputs, turns, readers, goal, *settings)
         if number == ROUNDS:
@@ -131,10 +126,9 @@ def network_part(
         found = further_features(inputs, readers, fit, residual)
         if not found.any():
             break
-        readers = Readers.of(readers.reads | found, readers.of_turn, turns).only(alive)
+        readers = Readers.of(readers.reads | found, readers.of_turn, turns)
     scale = LOGIT if response.classes else 1.0  # the sparse part's latent outcomes are probits
-    strengths = fit.strengths_beyond_lines(inputs.n_features, inputs.n_seen) / scale
-    return NetworkPart(strengths, by_turn[turns.of_feature])
+    return fit.strengths_beyond_lines(inputs.n_features, inputs.n_seen) / scale
 
 
 def beside(sparse: SparseFit, response: Response) -> Goal:
@@ -152,19 +146,10 @@ def _outcomes(outputs: Floats, goal: Goal) -> Floats:
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What each of m networks says of the unseen rows beyond its line, and the network of each turn."""
-
-    values: Floats  # (m, n, q), on the scale of the outcome
-    of_turn: Indices  # (T,)
-
-
-@dataclass(frozen=True)
 class Half:
     """A fit on half of the rows, and what it predicts of the others, which nothing fitted has seen."""
 
     inputs: Inputs
-    turns: Turns
     response: Response
     sparse: SparseFit
 
@@ -185,13 +170,14 @@ class Half:
         """What the sparse part leaves of the unseen rows."""
         return self.outcome() - _probabilities(self.predicted(), self.response.classes)
 
-    def changes(self, engine: Engine, seed: int, alive: Flags) -> Changes:
-        """What networks of the turns that are alive, on the rows seen, say of the unseen ones beyond their lines."""
-        goal, together = beside(self.sparse, self.response), np.zeros(len(self.turns), dtype=np.intp)
-        readers = Readers.of(plausible(self.sparse), together, self.turns).only(alive)
-        fit = fit_readers(self.inputs, self.turns, readers, goal, engine.network, seed, engine.device)
+    def change(self, engine: Engine, seed: int) -> Floats:
+        """What a network on the rows seen says of the unseen ones beyond its line, (n, q)."""
+        goal, reads = beside(self.sparse, self.response), plausible(self.sparse)
+        plain = self.inputs.one_direction(self.sparse.strengths().argmax(axis=1))
+        settings = (engine.network, seed, engine.device)
+        fit = fit_networks(self.inputs, plain, reads, np.zeros_like(reads), goal, *settings)
         values = _outcomes(fit.fitted(), goal) - _outcomes(fit.line(self.inputs.n_seen), goal)
-        return Changes(values[:, self.inputs.n_seen :], readers.of_turn)
+        return np.asarray(values[0, self.inputs.n_seen :])
 
 
 @dataclass(frozen=True)
@@ -199,8 +185,7 @@ class Unseen:
     """What a fit on half of the rows predicts of the other; where networks may count, that of the other half too."""
 
     halves: tuple[Half, ...]
-    changes: tuple[Changes, ...]  # of both halves, or of none
-    alive: Flags  # (T,): the turns in which networks may count
+    changes: tuple[Floats, ...]  # what networks say of the unseen rows beyond lines, for both halves or for none
 
     def weight_of_sparse(self) -> float:
         """The slope of the outcome on the sparse part's prediction, by the first half, which is always there."""
@@ -208,14 +193,14 @@ class Unseen:
         effects = half.predicted(tuple(PARTS))
         return shrunken_slope(half.left() + effects, effects) or 1.0
 
-    def weights_of_turns(self) -> Floats:
-        """How much the network of each turn counts, (T,)."""
+    def weight_of_network(self) -> float:
+        """The slope of what the sparse part leaves on what networks say beyond lines."""
         if not self.changes:
-            return np.zeros(len(self.alive))
-        return weights_of_turns(list(zip(self.halves, self.changes, strict=True))) * self.alive
+            return 0.0
+        return shrunken_slope(np.concatenate([half.left() for half in self.halves]), np.concatenate(self.changes))
 
-    def explained(self, by_turn: Floats) -> dict[str, float]:
-        """The share of the outcome that each part adds to those before it; the networks' is a mean over turns."""
+    def explained(self, weight: float) -> dict[str, float]:
+        """The share of the outcome that each part adds to those before it."""
         classes = self.halves[0].response.classes
         outcome = np.concatenate([half.outcome() for half in self.halves])
         base = np.mean([half.base() for half in self.halves], axis=0)
@@ -226,59 +211,34 @@ class Unseen:
             now = _explained(outcome, total, base)
             shares[name], before = now - before, now
         if self.changes:
-            counts = [np.bincount(part.of_turn, by_turn, minlength=len(part.values)) for part in self.changes]
-            parts = zip(counts, self.changes, strict=True)
-            moved = np.concatenate([np.tensordot(count, part.values, 1) for count, part in parts]) / len(by_turn)
-            shares["network"] = _explained(outcome, total + moved, base) - before
+            shares["network"] = _explained(outcome, total + weight * np.concatenate(self.changes), base) - before
         return shares
 
 
-def weights_of_turns(halves: list[tuple[Half, Changes]]) -> Floats:
-    """The slopes (T,) of what the sparse part leaves on what the network of each turn says beyond its line."""
-    along, size, square, count = 0.0, 0.0, 0.0, 0
-    for half, change in halves:
-        left = half.left()
-        along = along + np.einsum("mnq,nq->m", change.values, left)[change.of_turn]
-        size = size + np.einsum("mnq,mnq->m", change.values, change.values)[change.of_turn]
-        square, count = square + float((left**2).sum()), count + left.size
-    return _shrunken(np.asarray(along), np.asarray(size), square, count)
-
-
-def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int, turns: Turns) -> Half:
+def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int) -> Half:
     """Fit the sparse part on one half of the rows."""
     order, half = _halves(inputs, seed)[number]
     seen, goal = inputs.rows(order, half), response.rows(order)
-    sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device)
-    return Half(seen, turns.rows(order, half), goal, sparse)
+    return Half(seen, goal, fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device))
 
 
 def fit_all_and_halves(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort, turns: Turns
+    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort
 ) -> tuple[SparseFit, Unseen]:
-    """The sparse part on all rows, and what fits on half of them predict of the other half.
-
-    The first half has networks of a quarter of the steps; the whole ones, and the second half, follow while they help.
-    """
-    every = np.ones(len(turns), dtype=bool)
-
-    def first() -> tuple[Half, Flags]:
-        half = fit_half(inputs, response, engine, seed, 0, turns)
-        if engine.learner == "sparse":
-            return half, ~every
-        quick = engine.with_steps(engine.network.steps // 4)
-        return half, weights_of_turns([(half, half.changes(quick, seed, every))]) > 0
+    """The sparse part on all rows, and what fits on half of them predict of the other half."""
 
     def whole() -> SparseFit:
         return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
 
-    sparse, (one, alive) = at_once(whole, first, engine.n_jobs)
-    if alive.any():
-        change = one.changes(engine, seed, alive)
-        alive = alive & (weights_of_turns([(one, change)]) > 0)
-    if not alive.any():
-        return sparse, Unseen((one,), (), alive)
-    two = fit_half(inputs, response, engine, seed, 1, turns)
-    return sparse, Unseen((one, two), (change, two.changes(engine, seed + 1, alive)), alive)
+    def first() -> Unseen:
+        half = fit_half(inputs, response, engine, seed, 0)
+        return Unseen((half,), () if engine.learner == "sparse" else (half.change(engine, seed),))
+
+    sparse, unseen = at_once(whole, first, engine.n_jobs)
+    if not unseen.weight_of_network():
+        return sparse, replace(unseen, changes=())
+    half = fit_half(inputs, response, engine, seed, 1)
+    return sparse, Unseen((*unseen.halves, half), (*unseen.changes, half.change(engine, seed + 1)))
 
 
 def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
@@ -290,17 +250,13 @@ def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
 
 def shrunken_slope(goal: Floats, prediction: Floats) -> float:
     """Slope of goal on prediction through zero, times the positive part of 1 − 1/z², within [0, 1]."""
-    along, size = np.array([(goal * prediction).sum()]), np.array([(prediction**2).sum()])
-    return float(_shrunken(along, size, float((goal**2).sum()), goal.size)[0])
-
-
-def _shrunken(along: Floats, size: Floats, square: float, count: int) -> Floats:
-    """The same from the products ⟨goal, prediction⟩, ⟨prediction, prediction⟩ and ⟨goal, goal⟩."""
-    helps = (along > 0) & (size > 0)
-    slope = np.divide(along, size, out=np.zeros_like(along), where=helps)
-    noise = np.maximum(square - slope * along, 0.0) / count
-    chance = np.divide(noise * size, along**2, out=np.ones_like(along), where=helps)  # 1/z²
-    return np.asarray(np.clip(slope * np.maximum(0.0, 1 - chance), 0.0, 1.0))
+    along, size = float((goal * prediction).sum()), float((prediction**2).sum())
+    if along <= 0 or size <= 0:
+        return 0.0
+    slope = along / size
+    noise = max(float((goal**2).sum()) - slope * along, 0.0) / goal.size
+    chance = noise * size / along**2  # 1/z²
+    return min(1.0, slope * max(0.0, 1 - chance))
 
 
 def codes(response: Response) -> Floats:

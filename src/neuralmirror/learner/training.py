@@ -141,7 +141,8 @@ def train(
     blocks = len(inputs.direction_feature)
     pairs = int((inputs.own_direction < blocks).sum()) if recipe.mirrored_pairs else 0
     weights = [tensor.requires_grad_() for tensor in networks.parameters() if tensor.numel()]
-    shrunk = ShrunkenBlocks(networks.own, inputs, recipe.shrinkage) if recipe.shrinkage else None
+    shrinks = bool(recipe.shrinkage and networks.own.numel())
+    shrunk = ShrunkenBlocks(networks.own, inputs, recipe.shrinkage) if shrinks else None
     adam = Adam([tensor for tensor in weights if shrunk is None or tensor is not networks.own])
     stepped = adam.parameters + ([] if shrunk is None else [shrunk.rows])
     best, lowest = networks.copy(), torch.full((len(networks),), float("inf"), device=targets.device)

@@ -69,7 +69,7 @@ class NeuralGaussianMirror(ControlledSelector):
     scale : "kernel", "linear", "residual", "marginal" or array of p numbers
         The paper's rules for the size c_j of independent noise; unused with conditional copies.
     network : Network or None
-        The knobs of the networks; None takes `Network.beside_sparse()`, or `Network()` where networks are alone.
+        The knobs of the networks; what they leave open is as suits the learner.
     random_state : int, RandomState or None
         Fixes every draw. The result depends neither on the order of the columns nor on `n_jobs`.
     device : "auto", "cpu" or "cuda"
@@ -196,7 +196,7 @@ class NeuralGaussianMirror(ControlledSelector):
         checks.check_choice("noise", self.noise, ("conditional", "independent"))
         checks.check_count("n_mirrors", self.n_mirrors)
         learner = checks.check_choice("learner", self.learner, LEARNERS)
-        network = Network.usual(learner) if self.network is None else self.network
+        network = (Network() if self.network is None else self.network).suited_to(learner)
         network.recipe()
         if network.mirrored_pairs and (self.n_mirrors != 1 or self.noise != "independent"):
             raise ValueError(

@@ -124,15 +124,15 @@ class Common:
     residual: Floats
     noise_variance: float
     network_strengths: Floats  # (p, K+1), and (0, 0) where networks do not count
-    network_weights: Floats  # (p,)
+    network_weight: float
 
     @classmethod
     def of(cls, fit: LearnerFit) -> Common:
         """What is kept of a fit."""
         assert fit.sparse is not None
         parts: dict[str, Any] = {**vars(fit.sparse.structure), **vars(fit.sparse.chain)}
-        network = NetworkPart(np.zeros((0, 0)), np.zeros(0)) if fit.network is None else fit.network
-        parts |= {"network_strengths": network.strengths, "network_weights": network.weights}
+        network = NetworkPart(np.zeros((0, 0)), 0.0) if fit.network is None else fit.network
+        parts |= {"network_strengths": network.strengths, "network_weight": network.weight}
         return cls(fit.strengths, fit.weights, fit.explained, **parts)
 
     def fit(self, inputs: Inputs) -> LearnerFit:
@@ -140,7 +140,7 @@ class Common:
         structure = self._part(Structure)
         every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
         sparse = SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
-        network = NetworkPart(self.network_strengths, self.network_weights) if len(self.network_weights) else None
+        network = NetworkPart(self.network_strengths, self.network_weight) if self.network_weight else None
         return LearnerFit(self.strengths, self.weights, self.explained, sparse, network)
 
     def _part(self, kind: type[Part]) -> Part:

@@ -39,7 +39,7 @@ def _mirror(name: str, settings: dict[str, Any]) -> ControlledSelector:
     plain: dict[str, Maker] = {DEFAULT: NeuralGaussianMirror, PAPER: NeuralGaussianMirror.paper}
     selector: ControlledSelector = plain[name]() if name in plain else METHODS[name]()
     if selector.get_params()["network"] is None:  # so that its knobs can be set by name
-        selector.set_params(network=Network.usual(settings.get("learner", selector.get_params()["learner"])))
+        selector.set_params(network=Network())
     return selector.set_params(**settings)  # type: ignore[no-any-return]
 
 
