@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from builders import inputs_of, problem
 from neuralmirror.learner.blocks import joined_products, largest_of_blocks
-from neuralmirror.learner.embedding import normal_scores
+from neuralmirror.learner.embedding import normal_scores, products_with_waves, waves
 from neuralmirror.mirror.neighbours import nearest_neighbours
 
 
@@ -61,8 +61,8 @@ def test_scores_of_single_features_and_of_seen_rows_are_those_of_all():
     one = [inputs.waves(feature, 4) for feature in range(5)]
     seen = inputs.seen_scores
     np.testing.assert_array_equal(inputs.scores[..., :35], seen)
-    for feature, waves in enumerate(one):
-        np.testing.assert_array_equal(inputs.waves(feature, 4), waves)
+    for feature, own in enumerate(one):
+        np.testing.assert_array_equal(inputs.waves(feature, 4), own)
 
 
 def test_what_inputs_know_of_themselves_is_not_sent_along():
@@ -78,3 +78,13 @@ def test_neighbours_are_the_most_correlated_of_other_groups():
     r = np.abs(rows @ rows.T)
     r[group[:, None] == group] = -1
     np.testing.assert_array_equal(nearest_neighbours(rows, 6, group), np.argsort(-r, axis=1)[:, :6])
+
+
+@pytest.mark.parametrize("goals", [1, 3])
+def test_products_with_waves_are_those_of_the_waves(goals):
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.standard_normal((3, 5, 90)), np.zeros((1, 5, 90))]).astype(np.float32)
+    scores, r = normal_scores(values), rng.standard_normal((goals, 90)).astype(np.float32)
+    r -= r.mean(axis=1, keepdims=True)
+    by_hand = np.einsum("ckbn,gn->ckbg", waves(scores, 12), r)
+    np.testing.assert_allclose(products_with_waves(scores, r, 12), by_hand, atol=1e-3)

@@ -1,5 +1,7 @@
 """Networks beside the sparse part: who reads what, what they find, and what they say beyond lines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +12,8 @@ from neuralmirror.learner.network import Network
 from neuralmirror.learner.network_part import Readers, Turns, fit_readers, further_features
 from neuralmirror.learner.perceptron import Goal, fit_network, fit_networks
 from neuralmirror.learner.sparse import Response
-from neuralmirror.learner.stacking import Engine, learn
-from neuralmirror.learner.training import Recipe, prior_penalty, squared_loss, train
+from neuralmirror.learner.stacking import Engine, fit_half, learn
+from neuralmirror.learner.training import Recipe, add_prior, squared_loss, train
 
 NETWORK = Network().suited_to("auto")
 
@@ -142,14 +144,69 @@ def test_networks_count_where_many_features_act_together_and_nowhere_else():
     assert straight.weights["network"] < 0.1
 
 
+def test_a_feature_is_read_in_the_direction_that_is_followed_most():
+    inputs, _ = inputs_of(np.random.default_rng(0).standard_normal((50, 4)))
+    grouped = replace(inputs, feature=np.array([0, 0, 1, 2]))
+    found = grouped.one_direction(np.array([2, 0, 1])).directions
+    assert found.shape == (4, 1, 50)
+    np.testing.assert_array_equal(found[:, 0], inputs.directions[np.arange(4), [2, 2, 0, 1]])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_networks_are_weighed_for_classes_too(classes):
+    q, _ = dense_problem(0, n=300, p=12)
+    labels = np.digitize(q.y, np.quantile(q.y, np.arange(1, classes) / classes))
+    inputs, _ = inputs_of(q.x)
+    engine = Engine(network=Network(steps=30))
+    half = fit_half(inputs, Response(labels[:, None].astype(float), classes), engine, 0, 0)
+    change = half.change(engine, 0)
+    assert change.shape == (150, 1 if classes == 2 else classes)
+    assert 0 < np.abs(change).max() < 1  # differences of probabilities
+
+
+def test_rows_that_are_held_out_do_not_change_what_the_network_learns():
+    q, _ = dense_problem(0, n=300, p=12)
+    inputs, _ = inputs_of(q.x)
+    engine = Engine(network=Network(steps=30))
+    half = fit_half(inputs, Response(q.y[:, None]), engine, 0, 0)
+    outcome = half.response.values.copy()
+    outcome[half.inputs.n_seen :] = 9.0
+    spoilt = replace(half, response=Response(outcome))
+    np.testing.assert_array_equal(spoilt.change(engine, 0), half.change(engine, 0))
+
+
+# ---- settings ----
+
+
+def test_what_a_network_leaves_open_is_as_suits_the_learner():
+    alone, beside = (Network(hidden_sizes=7).suited_to(learner) for learner in ("network", "auto"))
+    assert (alone.activation, alone.waves, alone.shrinkage, alone.hidden_sizes) == ("silu", 8, 2.0, 7)
+    assert (beside.activation, beside.waves, beside.shrinkage, beside.hidden_sizes) == ("tanh", 0, 0.0, 7)
+    assert Network(activation="relu").suited_to("auto").activation == "relu"
+    assert alone.suited_to("auto").get_params() == alone.get_params()  # nothing is left open
+    assert Engine("network", Network(waves=2)).network.waves == 2
+
+
+def test_long_tables_are_passed_over_as_often_as_short_ones():
+    beside, alone = Network().suited_to("auto"), Network().suited_to("network")
+    assert [beside.recipe(rows).steps for rows in (100, 1000, 4000)] == [500, 500, 2000]
+    assert alone.recipe(4000).steps == 500
+    assert Network(steps=20).suited_to("auto").recipe(4000).steps == 20
+
+
 # ---- the prior of the weights ----
 
 
 def test_the_prior_is_a_normal_law_of_all_weights():
     networks = random_networks(0, m=2, shared=3, sizes=(5, 4), own=2)
-    by_hand = 5 * ((networks.shared**2).sum() + (networks.own**2).sum())
-    by_hand += sum(weight.shape[1] * (weight**2).sum() for weight, _ in networks.layers)
-    torch.testing.assert_close(prior_penalty(networks, torch.tensor([5.0, 5.0]), 10), by_hand / 10)
+    weights = [tensor.requires_grad_() for tensor in networks.parameters()]
+    law = 5 * ((networks.shared**2).sum() + (networks.own**2).sum())
+    law = law + sum(weight.shape[1] * (weight**2).sum() for weight, _ in networks.layers)
+    by_hand = torch.autograd.grad(0.1 * law, weights, allow_unused=True, materialize_grads=True)
+    gradients = [torch.zeros_like(tensor) for tensor in weights]
+    with torch.no_grad():
+        add_prior(gradients, networks, torch.tensor([5.0, 5.0]), 0.1)
+    torch.testing.assert_close(gradients, list(by_hand))
 
 
 def test_the_more_noise_the_smaller_the_weights():

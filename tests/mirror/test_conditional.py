@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from neuralmirror._internal.standardised import StandardisedData, standardised
-from neuralmirror.mirror.conditional import conditional_law, level_probabilities
+from neuralmirror.mirror.conditional import conditional_law, level_probabilities, unexplained
 from neuralmirror.mirror.directions import conditional_directions, independent_directions
 from neuralmirror.mirror.law_check import check_law
 from neuralmirror.mirror.neighbours import nearest_neighbours
@@ -28,6 +28,17 @@ def data_of(x, covariates=None, groups=None):
 
 
 # ---- normal columns ----
+
+
+def test_what_regressors_leave_is_what_least_squares_leaves():
+    rng = np.random.default_rng(0)
+    regressors, target = rng.standard_normal((3, 8, 60)).astype(np.float32), rng.standard_normal((3, 60))
+    target[0] += 2 * regressors[0, 6]
+    found = unexplained(target.astype(np.float32), regressors, [1, 5, 8])
+    for column in range(3):
+        for place, count in enumerate((1, 5, 8)):
+            fitted = np.linalg.lstsq(regressors[column, :count].T, target[column])[1]
+            assert found[place, column] == pytest.approx(float(fitted[0]), rel=1e-2)
 
 
 def test_copies_have_the_products_and_the_length_of_their_feature():

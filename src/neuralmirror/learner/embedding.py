@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from neuralmirror.learner.compiled import compiled
+from neuralmirror.learner.compiled import compiled, dot
 
 BLOCK = 2**24  # bytes of ranks at a time
 RANGE = 3.0  # normal scores beyond are set to it
 SMOOTH_WAVES, ROUGH_WAVES = 4, 12
+LEAST_SPREAD = 1e-6  # of a wave; what varies less does not vary
 
 
 def normal_scores(directions: NDArray[np.float32], n_seen: int | None = None) -> NDArray[np.float32]:
@@ -65,6 +66,45 @@ def _scores_of_unseen(ordered, values, table, scores):  # type: ignore[no-untype
             scores[row, place] = table[below[place] + up_to[place] + 1]
 
 
+def products_with_waves(scores: NDArray[np.float32], goals: NDArray[np.float32], count: int) -> NDArray[np.float64]:
+    """The products of φ_1..φ_count of scores (c, K+1, n) with goals (g, n) of mean zero: (c, K+1, count, g).
+
+    As with `waves`, but no wave is kept.
+    """
+    first = np.cos(np.float32(np.pi / (2 * RANGE)) * (scores + np.float32(RANGE)))
+    products = np.zeros((*scores.shape[:2], count, len(goals)))
+    sums, squares = np.zeros((2, len(scores), count))
+    _products_with_waves(first, goals, products, sums, squares)
+    rows = scores.shape[1] * scores.shape[2]
+    spread = np.sqrt(np.maximum(squares / rows - (sums / rows) ** 2, 0.0))
+    return products / np.where(spread > LEAST_SPREAD, spread, 1.0)[:, None, :, None]
+
+
+@compiled
+def _products_with_waves(first, goals, products, sums, squares):  # type: ignore[no-untyped-def]
+    """Products of waves with goals, and the sums of the waves and of their squares over all directions of a column."""
+    n = first.shape[2]
+    before, now = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    for column in range(len(first)):
+        for direction in range(first.shape[1]):
+            step = first[column, direction]
+            for i in range(n):
+                before[i], now[i] = 1.0, step[i]
+            for wave in range(products.shape[2]):
+                total, square = np.float32(0.0), np.float32(0.0)
+                for i in range(n):
+                    total += now[i]
+                    square += now[i] * now[i]
+                sums[column, wave] += total
+                squares[column, wave] += square
+                for goal in range(len(goals)):
+                    products[column, direction, wave, goal] = dot(now, goals[goal], n)
+                for i in range(n):
+                    following = 2 * step[i] * now[i] - before[i]
+                    before[i] = now[i]
+                    now[i] = following
+
+
 def waves(scores: NDArray[np.float32], count: int, n_seen: int | None = None) -> NDArray[np.float32]:
     """φ_1..φ_count of scores (..., K+1, n), standardised over all directions of the rows seen: (..., K+1, count, n)."""
     first = np.cos(np.float32(np.pi / (2 * RANGE)) * (scores + np.float32(RANGE)))
@@ -77,5 +117,5 @@ def waves(scores: NDArray[np.float32], count: int, n_seen: int | None = None) ->
     seen = values[..., :n_seen]
     squares = np.einsum("...kbn,...kbn->...b", seen, seen) / (seen.shape[-3] * seen.shape[-1])
     spread = np.sqrt(squares)[..., None, :, None]
-    values /= np.where(spread > 1e-6, spread, np.float32(1.0))
+    values /= np.where(spread > LEAST_SPREAD, spread, np.float32(1.0))
     return values

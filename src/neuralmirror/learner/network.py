@@ -13,8 +13,11 @@ from neuralmirror.learner.training import Recipe
 
 IMPORTANCES = ("redraw", "gradient", "path")
 # What is left open is as suits the learner: networks alone, or networks beside the sparse part, held by a prior alone.
-ALONE = {"activation": "silu", "waves": 8, "shrinkage": 2.0, "weight_prior": False, "learning_rate": 3e-3}
+ALONE = {
+    "activation": "silu", "waves": 8, "shrinkage": 2.0, "weight_prior": False, "learning_rate": 3e-3, "steps": 500,
+}  # fmt: skip
 BESIDE_SPARSE = {"activation": "tanh", "waves": 0, "shrinkage": 0.0, "weight_prior": True, "learning_rate": 2e-2}
+LEAST_STEPS, PASSES = 500, 64  # of the training, where its length is left open
 
 
 class Network(BaseEstimator):
@@ -38,8 +41,10 @@ class Network(BaseEstimator):
     weight_prior : bool or None
         Hold all weights to the normal law that they are drawn from, N(0, 1/inputs of their layer), as tightly as the
         noise asks for. None: no and yes.
-    steps, batch_size
-        Length of the training, and rows per step.
+    steps : int or None
+        Length of the training. None: 500; and 64 passes over the rows, but 500 steps at least.
+    batch_size : int
+        Rows per step.
     learning_rate : float or None
         Adam's rate at the start of the training. None: .003 and .02.
     early_stopping : bool
@@ -58,7 +63,7 @@ class Network(BaseEstimator):
         waves: int | None = None,
         shrinkage: float | None = None,
         weight_prior: bool | None = None,
-        steps: int = 500,
+        steps: int | None = None,
         batch_size: int = 128,
         learning_rate: float | None = None,
         early_stopping: bool = False,
@@ -91,15 +96,17 @@ class Network(BaseEstimator):
             learning_rate=2e-3, importance="path", mirrored_pairs=True,
         )  # fmt: skip
 
-    def recipe(self, noise: float = 1.0) -> Recipe:
-        """The parameters of the training, checked; `noise` is the variance that the outcome is thought to have."""
+    def recipe(self, rows: int = 1, noise: float = 1.0) -> Recipe:
+        """The parameters of the training on so many rows, checked; `noise` is the variance that is thought chance."""
         checks.check_choice("activation", self.activation, ACTIVATIONS)
         checks.check_choice("importance", self.importance, IMPORTANCES)
         checks.check_count("waves", self.waves, least=0)
         self.sizes()
+        batch_size = checks.check_count("batch_size", self.batch_size)
+        usual = max(LEAST_STEPS, PASSES * rows // batch_size)
         return Recipe(
-            steps=checks.check_count("steps", self.steps),
-            batch_size=checks.check_count("batch_size", self.batch_size),
+            steps=usual if self.steps is None else checks.check_count("steps", self.steps),
+            batch_size=batch_size,
             learning_rate=checks.check_positive("learning_rate", self.learning_rate),
             shrinkage=checks.check_positive("shrinkage", self.shrinkage, zero=True),
             mirrored_pairs=bool(self.mirrored_pairs),

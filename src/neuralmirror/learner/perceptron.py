@@ -135,7 +135,7 @@ def fit_networks(
         torch.from_numpy(values[: inputs.n_seen].astype(np.float32)).to(device)
         for values in (goal.targets, np.zeros_like(goal.targets) if goal.offset is None else goal.offset)
     )
-    recipe = network.recipe(goal.prior())
+    recipe = network.recipe(inputs.n_seen, goal.prior())
     trained = train(fresh, seen, targets, loss_of(goal.classes), recipe, np.random.default_rng([seed, 7]), tick, offset)
     return NetworkFit(trained, seen, network.importance, layout.places, layout.n_directions)
 

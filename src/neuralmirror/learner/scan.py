@@ -29,24 +29,18 @@ PAIR_WORK = 5e9  # floating-point operations that the scan of pairs by all funct
 TRIPLE_WORK = 5e10
 TRIPLE_ROWS = 1500  # a product of three that matters stands out among fewer rows than there may be
 CHUNK = 2**28  # bytes of intermediate values
-WAVES = 2**23  # bytes of waves at a time: what a cache holds
+STRIPS = 8  # of the square of all pairs, at least: a strip has none of the pairs that are in those before it
 
 
 def curved_features(inputs: Inputs, residual: Floats) -> Indices:
     """Features of which some direction's waves explain the residual better than chance."""
-    r = _standardised(residual, inputs.n_seen).astype(np.float32)  # (q, n)
-    found: list[Indices] = []
-    each = 4 * ROUGH_WAVES * inputs.n_directions * inputs.n_seen
+    r = _standardised(residual[: inputs.n_seen], inputs.n_seen).astype(np.float32)  # (q, n)
     candidates = np.flatnonzero(inputs.single)
     tests = max(1, len(candidates) * inputs.n_directions * 2)
     cuts = [chi2.isf(1 / tests, count * len(r)) for count in (SMOOTH_WAVES, ROUGH_WAVES)]
-    for chunk in np.array_split(candidates, max(1, len(candidates) * each // WAVES)):
-        values = embedding.waves(inputs.seen_scores[inputs.first_column[chunk]], ROUGH_WAVES)
-        z = (values.reshape(-1, inputs.n_seen) @ r.T[: inputs.n_seen]) ** 2 / inputs.n_seen
-        z = z.reshape(*values.shape[:3], len(r))  # (p, K+1, b, q)
-        smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (p, K+1)
-        found.append(chunk[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+    z = _of_waves(inputs, candidates, r)  # (c, K+1, b, q)
+    smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (c, K+1)
+    return np.asarray(candidates[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
 
 
 def best_relations(inputs: Inputs, goals: Floats, lines_only: bool) -> Floats:
@@ -63,8 +57,7 @@ def best_relations(inputs: Inputs, goals: Floats, lines_only: bool) -> Floats:
         columns = inputs.first_column[plain]
         kinds = [(_of_lines(inputs.directions[columns, :, None, : inputs.n_seen], r), 1)]
         if not lines_only:
-            values = embedding.waves(inputs.seen_scores[columns], ROUGH_WAVES)
-            z = _squared_products(values, r) / inputs.n_seen  # (p, K+1, waves, g)
+            z = _of_waves(inputs, plain, r)  # (p, K+1, waves, g)
             kinds += [(z[:, :, :SMOOTH_WAVES], SMOOTH_WAVES), (z, ROUGH_WAVES)]
         best[plain] = np.max([_normal_score(some.sum(axis=2), count).max(axis=(1, 2)) for some, count in kinds], axis=0)
     for feature in np.flatnonzero(~inputs.single).tolist():
@@ -80,6 +73,12 @@ def _squared_products(values: NDArray[np.float32], r: NDArray[np.float32]) -> Fl
     """The squares of the products of all columns (..., n) with all goals (g, n): (..., g)."""
     products = values.reshape(-1, values.shape[-1]) @ r.T
     return np.asarray(np.square(products, dtype=np.float64).reshape(*values.shape[:-1], len(r)))
+
+
+def _of_waves(inputs: Inputs, chosen: Indices, r: NDArray[np.float32]) -> Floats:
+    """The squares of the products of the waves of some features with goals (g, n) of length √n: (c, K+1, waves, g)."""
+    columns = inputs.first_column[chosen]
+    return np.asarray(embedding.products_with_waves(inputs.seen_scores[columns], r, ROUGH_WAVES) ** 2 / inputs.n_seen)
 
 
 def _of_lines(lines: NDArray[np.float32], r: NDArray[np.float32]) -> Floats:
@@ -115,7 +114,7 @@ def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) 
     each, size = inputs.n_directions, len(chosen) * inputs.n_directions
     functions = torch.from_numpy(_functions(inputs, chosen, count)).to(rest.device)  # (count, p(K+1), n)
     cut = float(norm.isf(0.5 / max(1.0, (count * size) ** 2 / 2)))
-    step = max(1, int(CHUNK // (4 * each * max(1, size)))) * each  # whole features
+    step = max(1, int(min(CHUNK // (4 * each * max(1, size)), len(chosen) / STRIPS))) * each  # whole features
     found: dict[tuple[int, int], float] = {}
     for start in range(0, size, step):
         best = torch.zeros(0)
@@ -142,7 +141,7 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -
     for first in range(p - 2):
         others = lines[(first + 1) * each :]
         for direction in lines[first * each : (first + 1) * each]:
-            z = _products(others * direction, others, rest, each)
+            z = _products(others, others, rest * direction, each)
             for second, third in (z > cut).nonzero().tolist():
                 key = (first, first + 1 + second, first + 1 + third)
                 best[key] = max(best.get(key, 0.0), float(z[second, third]))
@@ -174,12 +173,20 @@ def _products(left: Tensor, right: Tensor, rest: Tensor, each: int) -> Tensor:
     """
     best = torch.zeros(0)
     for r in rest:
-        if left.device.type == "cpu":  # NumPy's products are a third faster than PyTorch's there
-            z = torch.from_numpy(largest_of_blocks((left * r).numpy() @ right.numpy().T, each))
+        if left.device.type == "cpu":  # NumPy alone: its threads and PyTorch's would wait for each other
+            products = (left.numpy() * r.numpy()) @ right.numpy().T
+            z = torch.from_numpy(np.triu(largest_of_blocks(products, each), 1))
         else:
-            z = ((left * r) @ right.mT).abs_().unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3))
+            z = (
+                ((left * r) @ right.mT)
+                .abs_()
+                .unflatten(0, (-1, each))
+                .unflatten(2, (-1, each))
+                .amax(dim=(1, 3))
+                .triu_(1)
+            )
         best = torch.maximum(best, z) if best.numel() else z
-    return torch.div(best, left.shape[1] ** 0.5).triu(1)
+    return torch.div(best, left.shape[1] ** 0.5)
 
 
 def _standardised(residual: Floats, seen: int) -> Floats:

@@ -13,7 +13,7 @@ X_j to a copy or one feature to another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,11 +103,19 @@ def shrink_blocks(rows: Tensor, inputs: NetworkInputs, amount: Tensor) -> None:
     rows.mul_(factor[:, inputs.own_direction, None])
 
 
-def prior_penalty(networks: Networks, count: Tensor, rows: int) -> Tensor:
-    """Σ over layers of fan-in · ‖weights‖² / n: a prior N(0, 1/fan-in) of all weights."""
-    squares = networks.shared.square().sum(dim=(0, 2)) + networks.own.square().sum(dim=(1, 2))  # (m,)
-    behind = [weight.shape[1] * weight.square().sum() for weight, _ in networks.layers]
-    return ((count * squares).sum() + sum(behind)) / rows
+def add_prior(gradients: Sequence[Tensor], networks: Networks, inputs: Tensor, weight: float) -> None:
+    """Add the slopes of weight · Σ over layers of fan-in · ‖w‖², a normal law N(0, 1/fan-in) of all weights but biases.
+
+    The gradients are those of `networks.parameters()`; `inputs` (m,) are the fan-in of the first layer.
+    """
+    held: list[tuple[Tensor, Tensor | int]] = [
+        (networks.shared, inputs[:, None]),
+        (networks.own, inputs[:, None, None]),
+        *((matrix, matrix.shape[1]) for matrix, _ in networks.layers),
+    ]
+    for gradient, (tensor, fan_in) in zip([*gradients[:2], *gradients[3::2]], held, strict=True):
+        if tensor.numel():
+            gradient.add_(tensor * fan_in, alpha=2 * weight)
 
 
 def from_pairs(networks: Networks, pairs: int) -> Networks:
@@ -140,11 +148,11 @@ def train(
     batches = torch.from_numpy(kept[minibatches(len(kept), recipe, rng)]).to(targets.device)
     blocks = len(inputs.direction_feature)
     pairs = int((inputs.own_direction < blocks).sum()) if recipe.mirrored_pairs else 0
-    weights = [tensor.requires_grad_() for tensor in networks.parameters() if tensor.numel()]
+    weights = [tensor.requires_grad_() for tensor in networks.parameters()]
     shrinks = bool(recipe.shrinkage and networks.own.numel())
     shrunk = ShrunkenBlocks(networks.own, inputs, recipe.shrinkage) if shrinks else None
-    adam = Adam([tensor for tensor in weights if shrunk is None or tensor is not networks.own])
-    stepped = adam.parameters + ([] if shrunk is None else [shrunk.rows])
+    by_adam = [place for place in range(len(weights)) if weights[place].numel() and not (shrinks and place == 1)]
+    adam = Adam([weights[place] for place in by_adam])
     best, lowest = networks.copy(), torch.full((len(networks),), float("inf"), device=targets.device)
 
     count = torch.full((len(networks),), inputs.shared.shape[1] + inputs.own.shape[2], device=targets.device)
@@ -156,14 +164,13 @@ def train(
         return outputs if offset is None else outputs + offset[rows]
 
     for number, (rows, rate) in enumerate(zip(batches, cosine_rates(recipe), strict=True)):
-        total = loss(predicted(rows), targets[rows]).sum()
-        if recipe.prior:
-            total = total + recipe.prior * prior_penalty(networks, count, len(kept))
-        gradients = torch.autograd.grad(total, stepped)
+        gradients = torch.autograd.grad(loss(predicted(rows), targets[rows]).sum(), weights, allow_unused=True)
         with torch.no_grad():
-            adam.step(gradients[: len(adam.parameters)], float(rate))
+            if recipe.prior:
+                add_prior(gradients, networks, count, recipe.prior / len(kept))
+            adam.step([gradients[place] for place in by_adam], float(rate))
             if shrunk is not None:
-                shrunk.step(gradients[-1], float(rate))
+                shrunk.step(gradients[1], float(rate))
             if inputs.reads is not None:
                 networks.shared.mul_(inputs.reads[..., None])
             if recipe.early_stopping and number % max(1, recipe.steps // CHECKS) == 0:
@@ -184,7 +191,7 @@ class Adam:
         self.means = [torch.zeros_like(tensor, requires_grad=False) for tensor in parameters]
         self.squares = [torch.zeros_like(tensor, requires_grad=False) for tensor in parameters]
 
-    def step(self, gradients: tuple[Tensor, ...], rate: float) -> None:
+    def step(self, gradients: Sequence[Tensor], rate: float) -> None:
         """One step along the gradients."""
         self.steps += 1
         first, second = self.betas

@@ -36,7 +36,7 @@ JITTER = 1e-4  # added to the squares of regressors of length 1, so that some ma
 PENALTY = 0.1  # of the squared weights of a logistic law
 NEAREST, LEADING = 8, 5  # neighbours and principal components that predict a column of few values
 FEW_VALUES = 10  # columns of at most so many distinct values are discrete
-BLOCK = 2**25  # bytes of the regressors that a thread holds at once
+BLOCK = 2**23  # bytes of the regressors that a thread holds at once: what a cache holds
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,16 @@ def triangular_turn(vectors: Basis) -> Basis:
 
     What depends on the vectors before it is turned into nothing.
     """
-    products = (vectors @ vectors.swapaxes(1, 2)).astype(np.float64)
-    lengths = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 1e-12))  # (b, m)
-    products /= lengths[:, :, None] * lengths[:, None]
-    factor = np.linalg.cholesky(products + JITTER * np.eye(products.shape[1]))
+    factor, lengths = triangular_factor(vectors)
     return np.asarray(np.linalg.inv(factor) / lengths[:, None], dtype=np.float32)
+
+
+def triangular_factor(vectors: Basis) -> tuple[Floats, Floats]:
+    """Lower triangular factors (b, m, m) of the products of vectors (b, m, n) of length 1, and their lengths (b, m)."""
+    products = (vectors @ vectors.swapaxes(1, 2)).astype(np.float64)
+    lengths = np.sqrt(np.maximum(np.diagonal(products, axis1=1, axis2=2), 1e-12))
+    products /= lengths[:, :, None] * lengths[:, None]
+    return np.asarray(np.linalg.cholesky(products + JITTER * np.eye(products.shape[1])), dtype=np.float64), lengths
 
 
 def conditional_law(x: Floats, covariates: Floats, group: Indices, n_jobs: int = 1) -> ConditionalLaw:
@@ -196,10 +201,13 @@ def _most_neighbours(rows: NDArray[np.float32], group: Indices) -> int:
 
 
 def unexplained(target: Basis, regressors: Basis, counts: list[int]) -> Floats:
-    """What the first so many of the regressors (b, m, n) leave of the squares of targets (b, n): (counts, b)."""
-    along = triangular_turn(regressors) @ (regressors @ target[..., None])  # (b, m, 1)
-    explained = np.square(along[..., 0], dtype=np.float64).cumsum(axis=1)
-    return np.asarray(np.square(target, dtype=np.float64).sum(axis=1) - explained[:, np.array(counts) - 1].T)
+    """What the first so many of the regressors (b, m, n) leave of the squares of targets (b, n): (counts, b).
+
+    The target comes last, so its row of the factor says how much of it lies along each regressor after those before.
+    """
+    factor, lengths = triangular_factor(np.concatenate([regressors, target[:, None]], axis=1))
+    explained = np.square(factor[:, -1, :-1]).cumsum(axis=1)[:, np.array(counts) - 1]
+    return np.asarray(np.square(lengths[:, -1]) * (1 - explained.T))
 
 
 def project(basis: Basis, values: Basis) -> Basis:
