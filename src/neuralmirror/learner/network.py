@@ -14,10 +14,13 @@ from neuralmirror.learner.training import Recipe
 IMPORTANCES = ("redraw", "gradient", "path")
 # What is left open is as suits the learner: networks alone, or networks beside the sparse part, held by a prior alone.
 ALONE = {
-    "activation": "silu", "waves": 8, "shrinkage": 2.0, "weight_prior": False, "learning_rate": 3e-3, "steps": 500,
+    "activation": "silu", "waves": 8, "shrinkage": 2.0, "weight_prior": False,
+    "steps": 500, "batch_size": 128, "learning_rate": 3e-3,
 }  # fmt: skip
-BESIDE_SPARSE = {"activation": "tanh", "waves": 0, "shrinkage": 0.0, "weight_prior": True, "learning_rate": 2e-2}
-LEAST_STEPS, PASSES = 500, 64  # of the training, where its length is left open
+BESIDE_SPARSE = {
+    "activation": "tanh", "waves": 0, "shrinkage": 0.0, "weight_prior": True, "batch_size": 256, "learning_rate": 3e-2,
+}  # fmt: skip
+LEAST_STEPS, PASSES = 250, 64  # of the training, where its length is left open
 
 
 class Network(BaseEstimator):
@@ -42,11 +45,11 @@ class Network(BaseEstimator):
         Hold all weights to the normal law that they are drawn from, N(0, 1/inputs of their layer), as tightly as the
         noise asks for. None: no and yes.
     steps : int or None
-        Length of the training. None: 500; and 64 passes over the rows, but 500 steps at least.
-    batch_size : int
-        Rows per step.
+        Length of the training. None: 500; and 64 passes over the rows, but 250 steps at least.
+    batch_size : int or None
+        Rows per step. None: 128 and 256.
     learning_rate : float or None
-        Adam's rate at the start of the training. None: .003 and .02.
+        Adam's rate at the start of the training. None: .003 and .03.
     early_stopping : bool
         Keep the weights of the best held-out loss, on a fifth of the rows.
     importance : "redraw", "gradient" or "path"
@@ -64,7 +67,7 @@ class Network(BaseEstimator):
         shrinkage: float | None = None,
         weight_prior: bool | None = None,
         steps: int | None = None,
-        batch_size: int = 128,
+        batch_size: int | None = None,
         learning_rate: float | None = None,
         early_stopping: bool = False,
         importance: str = "redraw",
@@ -76,7 +79,7 @@ class Network(BaseEstimator):
         self.shrinkage: Any = shrinkage
         self.weight_prior: Any = weight_prior
         self.steps = steps
-        self.batch_size = batch_size
+        self.batch_size: Any = batch_size
         self.learning_rate: Any = learning_rate
         self.early_stopping = early_stopping
         self.importance = importance
