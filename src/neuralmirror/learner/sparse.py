@@ -114,7 +114,8 @@ class SparseFit:
     def part(self, kinds: tuple[int, ...]) -> Floats:
         """What the terms of some kinds contribute to the fit, (n, q)."""
         held = np.isin(self.terms.option_kind[self.terms.option_of_column], kinds)
-        return np.asarray(self.terms.columns[held].T.astype(np.float64) @ self.chain.coefficients[held])
+        weights = self.chain.coefficients[held].astype(np.float32)
+        return np.asarray((weights.T @ self.terms.columns[held]).T, dtype=np.float64)
 
 
 def fit_sparse(

@@ -66,12 +66,13 @@ def curves_of(fit: LearnerFit, directions: Directions, most: int = 300) -> Curve
     own = np.argmin(order, axis=1)  # the place of X_j among its directions
     strongest = np.sort(np.argsort(-fit.strengths.max(axis=1), kind="stable")[:most])
     first, last = (np.searchsorted(directions.feature, strongest, side) for side in ("left", "right"))
-    x, y = np.empty((2, len(strongest), POINTS))
+    mains = np.empty((len(strongest), directions.values.shape[2]))
     for number, options in enumerate(_own_options(fit.sparse, strongest, own[strongest])):
-        main, columns = _main_effect(fit.sparse, options), slice(first[number], last[number])
-        x[number], y[number] = _curve(main, directions.values[first[number], 0].astype(np.float64))
+        mains[number] = _main_effect(fit.sparse, options)
         if last[number] - first[number] > 1:
-            levels[columns] = _at_upper_value(main, directions.values[columns, 0])
+            columns = slice(first[number], last[number])
+            levels[columns] = _at_upper_value(mains[number], directions.values[columns, 0])
+    x, y = _curves(mains, directions.values[first, 0].astype(np.float64))
     pairs, sizes = _pairs(fit.sparse, own)
     return Curves(strongest, x, y, pairs, sizes, levels)
 
@@ -96,13 +97,15 @@ def _main_effect(sparse: SparseFit, options: Indices) -> Floats:
     return np.asarray(effect[:, int(np.argmax(effect.var(axis=0)))], dtype=np.float64)
 
 
-def _curve(main: Floats, x: Floats) -> Floats:
-    """The mean of X_j and of its main effect in slices of equal size along X_j, (2, POINTS)."""
-    count = min(POINTS, len(x))
-    starts = np.array([part[0] for part in np.array_split(np.arange(len(x)), count)])
-    sums = np.add.reduceat(np.stack([x, main])[:, np.argsort(x, kind="stable")], starts, axis=1)
-    means = sums / np.diff(starts, append=len(x))
-    return np.asarray(means[:, np.linspace(0, count - 1, POINTS).astype(int)])
+def _curves(mains: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """The means of features (f, n) and of their main effects in slices of equal size along each, (f, POINTS) each."""
+    n = x.shape[1]
+    count = min(POINTS, n)
+    starts = np.array([part[0] for part in np.array_split(np.arange(n), count)])
+    order, shown = np.argsort(x, axis=1, kind="stable"), np.linspace(0, count - 1, POINTS).astype(int)
+    sums = [np.add.reduceat(np.take_along_axis(values, order, axis=1), starts, axis=1) for values in (x, mains)]
+    one, two = (total[:, shown] / np.diff(starts, append=n)[shown] for total in sums)
+    return one, two
 
 
 def _at_upper_value(main: Floats, columns: NDArray[np.float32]) -> Floats:
