@@ -189,7 +189,7 @@ def test_held_out_rows_do_not_change_the_sparse_part(case):
 def test_held_out_rows_do_not_change_the_network():
     q = problem(n=200, covariates=2)
     inputs, response = inputs_of(q, n_seen=100), standard_response(q)
-    network = Network(steps=60, hidden_sizes=16)
+    network = Network(steps=60, hidden_sizes=16).suited_to("auto")
     one, other = (
         fit_network(seen, Goal(goal.values), network, 0, "cpu")
         for seen, goal in ((inputs, response), spoilt(inputs, response))

@@ -26,8 +26,8 @@ FUNCTIONS = 3  # waves of each direction in the scan of pairs
 MOST_PAIRS = 100
 MOST_TRIPLES = 60
 PAIR_WORK = 5e9  # floating-point operations that the scan of pairs by all functions may take
-TRIPLE_WORK = 5e10
-TRIPLE_ROWS = 1500  # a product of three that matters stands out among fewer rows than there may be
+TRIPLE_WORK = 5e10  # the same of the scan of triples, which takes as many rows as that allows
+TRIPLE_ROWS = (400, 1500)  # fewer find too little; more are not needed for a product of three that matters
 CHUNK = 2**28  # bytes of intermediate values
 STRIPS = 8  # of the square of all pairs, at least: a strip has none of the pairs that are in those before it
 
@@ -131,8 +131,10 @@ def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) 
 
 def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -> Indices:
     """Triples of features (t, 3) of which some product of three directions stands out, where there are few enough."""
-    seen, each, p = min(inputs.n_seen, TRIPLE_ROWS), inputs.n_directions, inputs.n_features
-    if p < 3 or 2 * seen * (p * each) ** 3 / 3 > TRIPLE_WORK:
+    each, p, (fewest, most) = inputs.n_directions, inputs.n_features, TRIPLE_ROWS
+    affordable = int(TRIPLE_WORK / (2 * (p * each) ** 3 / 3))
+    seen = min(inputs.n_seen, most, affordable)
+    if p < 3 or seen < min(inputs.n_seen, fewest):
         return np.zeros((0, 3), dtype=np.intp)
     lines = torch.from_numpy(_functions(inputs, np.arange(p), 1)[0, :, :seen]).to(device)  # (p(K+1), n)
     rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)

@@ -139,12 +139,13 @@ def fit_sparse(
         every = fit.structure.joined(found)
         return fit if every.size() == fit.structure.size() else sampled(every, seed + number, effort=QUICK)
 
-    for number in range(effort.rounds):
-        in_use = fit.in_use().size()
-        fit = extended(_curves_and_pairs(inputs, fit, device), number + 1)
-        if fit.in_use().size() == in_use:
-            break  # the residual is what it was, and so would be what stands out in it
-    fit = extended(_triples(inputs, fit, device), effort.rounds + 1)
+    rounds = range(effort.rounds)
+    for place, scanned in enumerate((_curves_and_pairs, _triples)):
+        for number in rounds:
+            in_use = fit.in_use().size()
+            fit = extended(scanned(inputs, fit, device), 1 + place * len(rounds) + number)
+            if fit.in_use().size() == in_use:
+                break  # the residual is what it was, and so would be what stands out in it
     return sampled(fit.in_use(), seed, effort=effort)
 
 
