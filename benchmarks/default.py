@@ -6,7 +6,7 @@ Run: python benchmarks/default.py [1000x500-linear ...]
 
 Knockoffs are knockpy's (MVR, Ledoit-Wolf covariance, cross-validated lasso) where it is installed, and our own
 ModelXKnockoffs otherwise. All selectors see the same data; seconds, FDP and power are means over some samples, for on
-some of them chance lets networks pass their first test on unseen rows. Ratios are ours over theirs.
+some of them chance lets networks count. Ratios are ours over theirs.
 """
 
 import importlib.util

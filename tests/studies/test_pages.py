@@ -72,6 +72,15 @@ def test_verdicts_follow_from_the_records():
     assert entries(page, "## By method", ["single-index", "sngm-paper"])["FDR held"] == "0 of 1"
 
 
+def test_one_fit_alone_has_no_standard_error_and_holds_no_level():
+    study, records = load_study("single-index"), made(FIRST, "default", [0.5], [0.95])
+    entry = entries(TABLES["selections"](study, records), "### FDR", ["toeplitz", "500", "sin"])["default"]
+    assert entry == "0.500"  # neither ± 0.000 nor ✗
+    page = verdicts([study], {"single-index": records})
+    assert entries(page, "## By cell", ["single-index", FIRST])["FDR held"] == "–"
+    assert entries(page, "## By method", ["single-index", "default"])["FDR held"] == "–"
+
+
 def test_claims_without_numbers_are_judged():
     roc = [*made("p=100", "default", [0], [0], auc=0.9), *made("p=100", "deeppink", [0], [0], auc=0.8)]
     page = verdicts([load_study("roc")], {"roc": roc})
@@ -96,7 +105,7 @@ def test_what_people_wrote_above_the_mark_is_kept(tmp_path):
     write_page(study, made("design=toeplitz p=500", "default", [0.25], [0.5]), page)
     text = page.read_text()
     assert "A remark." in text.split(MARK)[0]
-    assert "0.250 ± 0.000" in text.split(MARK)[1]
+    assert "| 0.250 |" in text.split(MARK)[1]
     assert text.count(MARK) == 1
 
 

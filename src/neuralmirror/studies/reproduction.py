@@ -48,18 +48,19 @@ def _method_lines(study: Study, groups: Groups) -> list[list[str]]:
             for scenario, fits in run.items()
             if study.published.best(scenario) is not None
         ]
-        kept = [held(fits, study.fdr) for fits in run.values()]
+        kept = [kept for fits in run.values() if (kept := held(fits, study.fdr)) is not None]
         lines.append([study.name, name, f"{len(run)} of {len(study.cells)}", _count(kept), _count(judged)])
     return lines
 
 
 def _cell_line(study: Study, groups: Groups, scenario: str) -> list[str]:
     fits, best = groups.get((scenario, "default"), []), study.published.best(scenario)
-    kept = _mark(held(fits, study.fdr)) if fits else NOTHING
+    kept = held(fits, study.fdr) if fits else None
     reached = _mark(_reached(study, scenario, fits)) if fits and best is not None else NOTHING
     paper = NOTHING if best is None else f"{best:.3f}"
     values = [measured(fits, "fdp"), measured(fits, "power")]
-    return [study.name, scenario, f"{study.fdr:g}", paper, *values, kept, reached, _best(study, groups, scenario)]
+    judged = [NOTHING if kept is None else _mark(kept), reached]
+    return [study.name, scenario, f"{study.fdr:g}", paper, *values, *judged, _best(study, groups, scenario)]
 
 
 def _best(study: Study, groups: Groups, scenario: str) -> str:

@@ -24,10 +24,10 @@ def grouped(records: Iterable[Record]) -> Groups:
     return groups
 
 
-def held(fits: Sequence[Record], level: float, key: str = "fdp") -> bool:
-    """FDR at most the level and two standard errors."""
+def held(fits: Sequence[Record], level: float, key: str = "fdp") -> bool | None:
+    """Whether the FDR is at most the level and two standard errors, which a single fit does not tell."""
     mean, error = mean_and_error([fit[key] for fit in fits])
-    return mean <= level + 2 * error
+    return mean <= level + 2 * error if len(fits) > 1 else None
 
 
 def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -36,16 +36,16 @@ def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def measured(fits: Sequence[Record], key: str, digits: int = 3) -> str:
-    """Mean ± standard error."""
+    """Mean ± standard error, of which a single fit has none."""
     if not fits:
         return NOTHING
     mean, error = mean_and_error([fit[key] for fit in fits])
-    return f"{mean:.{digits}f} ± {error:.{digits}f}"
+    return f"{mean:.{digits}f} ± {error:.{digits}f}" if len(fits) > 1 else f"{mean:.{digits}f}"
 
 
 def rate(fits: Sequence[Record], level: float) -> str:
     """The FDR; ✗ marks one above the level by more than two standard errors."""
-    return f"{measured(fits, 'fdp')}{'' if held(fits, level) else ' ✗'}"
+    return f"{measured(fits, 'fdp')}{' ✗' if held(fits, level) is False else ''}"
 
 
 def published(records: Sequence[Record], first: int) -> tuple[str, Sequence[Record]]:
@@ -106,7 +106,7 @@ def _entry(study: Study, fits: Sequence[Record], scenario: str, key: str) -> str
     if not fits:
         return text
     if key.endswith("fdp"):
-        return text if held(fits, study.fdr, key) else f"{text} ✗"
+        return f"{text} ✗" if held(fits, study.fdr, key) is False else text
     best = study.published.best(scenario) if key == "power" else None
     return f"{text} ✓" if best is not None and mean_and_error([fit[key] for fit in fits])[0] >= best else text
 
