@@ -22,7 +22,7 @@ def inputs(n=600, p=3, each=2, seed=0):
 
 def strength_with(kinds, seen, y, of):
     """Strength of a direction when the term of its feature, or of a pair, may be written in some kinds only."""
-    options = main_term(seen, 0, True) if of == "main" else pair_term([seen, seen], 0, 1)
+    options = main_term(seen, 0, True) if of == "main" else pair_term([seen, seen], [0, 1], [4, 4])
     terms = assemble([covariate_term(seen.covariates, seen.n_seen), [o for o in options if o.kind in kinds]], 3)
     chain = sample(terms, y[:, None], 0, 0, 300, 100)
     return strengths(terms, chain.sizes, (3, 2))

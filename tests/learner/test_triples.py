@@ -20,9 +20,25 @@ def test_a_triple_is_found_by_whichever_direction_it_has(direction):
     assert scan.outstanding_triples(*problem(direction=direction)).tolist() == [[2, 5, 9]]
 
 
-@pytest.mark.parametrize(("rows", "found"), [(900, [[2, 5, 9]]), (500, [[2, 5, 9]]), (399, [])])
-def test_it_takes_as_many_rows_as_the_work_allows_or_none(monkeypatch, rows, found):
-    inputs, residual = problem()
-    residual[rows:] = 0.0  # nothing can be found there
+@pytest.mark.parametrize(("rows", "found"), [(900, [[2, 5, 9]]), (300, [[2, 5, 9]]), (199, [])])
+def test_the_first_look_takes_as_many_rows_as_the_work_allows_or_there_is_none(monkeypatch, rows, found):
     monkeypatch.setattr(scan, "TRIPLE_WORK", rows * 2 * 36**3 / 3)
-    assert scan.outstanding_triples(inputs, residual).tolist()[:1] == found  # the strongest comes first
+    assert scan.outstanding_triples(*problem()).tolist()[:1] == found  # the strongest comes first
+
+
+def test_what_looks_likely_on_some_rows_must_stand_out_on_all(monkeypatch):
+    inputs, residual = problem()
+    looked_at = np.isin(np.arange(900), np.linspace(0, 899, 300).astype(int))
+    monkeypatch.setattr(scan, "TRIPLE_WORK", 300 * 2 * 36**3 / 3)
+    residual[np.flatnonzero(~looked_at)[::2]] = 0.0
+    assert [2, 5, 9] in scan.outstanding_triples(inputs, residual).tolist()
+    residual[~looked_at] *= -1
+    assert [2, 5, 9] not in scan.outstanding_triples(inputs, residual).tolist()
+
+
+def test_every_triple_is_looked_at_once():
+    rng = np.random.default_rng(1)
+    lines, rest = rng.standard_normal((15, 50)).astype(np.float32), rng.standard_normal((2, 50)).astype(np.float32)
+    found = scan._triples_above(lines, rest, 3, 0.0)  # every triple, for each of two outputs
+    wanted = [(a, b, c) for a in range(15) for b in range(15) for c in range(15) if a // 3 < b // 3 < c // 3]
+    assert sorted(map(tuple, found.tolist())) == sorted(wanted * 2)

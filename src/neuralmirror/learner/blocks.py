@@ -27,6 +27,22 @@ def largest_of_blocks(values, each):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def places_beyond(values, bound):  # type: ignore[no-untyped-def]
+    """Rows and columns (t, 2) of the values that exceed a bound in size."""
+    count = 0
+    for row in range(values.shape[0]):
+        for column in range(values.shape[1]):
+            count += abs(values[row, column]) > bound
+    places, place = np.empty((count, 2), dtype=np.int64), 0
+    for row in range(values.shape[0]):
+        for column in range(values.shape[1]):
+            if place < count and abs(values[row, column]) > bound:
+                places[place, 0], places[place, 1] = row, column
+                place += 1
+    return places
+
+
+@compiled
 def _copy_known(joined, known, products, places):  # type: ignore[no-untyped-def]
     """Write products among some columns to where these columns are."""
     for row in range(len(known)):

@@ -7,6 +7,8 @@ directions of every feature and only their maximum is used, so a feature enters 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -14,20 +16,22 @@ from scipy.stats import chi2, norm
 from torch import Tensor
 
 from neuralmirror.learner import embedding
-from neuralmirror.learner.blocks import largest_of_blocks
-from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
+from neuralmirror.learner.blocks import largest_of_blocks, places_beyond
+from neuralmirror.learner.embedding import FINE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.terms import orthogonal
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-FUNCTIONS = 3  # waves of each direction in the scan of pairs
+FUNCTIONS = 6  # waves of each direction in the scan of pairs
 MOST_PAIRS = 100
+MOST_FINE_PAIRS = 25  # their surfaces have up to four times the columns
 MOST_TRIPLES = 60
-PAIR_WORK = 5e9  # floating-point operations that the scan of pairs by all functions may take
-TRIPLE_WORK = 5e10  # the same of the scan of triples, which takes as many rows as that allows
-TRIPLE_ROWS = (400, 1500)  # fewer find too little; more are not needed for a product of three that matters
+PAIR_WORK = 2e10  # multiplications that the scan of pairs by all functions may take
+TRIPLE_WORK = 5e10  # operations that a first look at all triples may take: it has as many rows as that allows
+LEAST_TRIPLE_ROWS = 200  # fewer find too little
+SECOND_LOOK = 20_000  # triples that chance alone would send on to a look at all rows
 CHUNK = 2**28  # bytes of intermediate values
 STRIPS = 8  # of the square of all pairs, at least: a strip has none of the pairs that are in those before it
 
@@ -93,10 +97,13 @@ def _normal_score(chi_squared: Floats, freedom: int) -> Floats:
     return np.asarray((np.cbrt(chi_squared / freedom) - (1 - spread)) / spread**0.5)
 
 
-def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu") -> Indices:
-    """Pairs of features (t, 2) of which some product of functions of their directions stands out, strongest first.
+def outstanding_pairs(
+    inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu"
+) -> tuple[Indices, Indices]:
+    """Pairs of features (t, 2) of which some product of waves of their directions stands out, and how many waves
+    a surface of theirs needs of each (t, 2); strongest first.
 
-    The first waves, which are nearly lines, are multiplied for all pairs; all three for the features that rank highest,
+    The first waves, which are nearly lines, are multiplied for all pairs; six waves for the features that rank highest,
     as many as the work allows.
     """
     seen, each = inputs.n_seen, inputs.n_directions
@@ -105,50 +112,98 @@ def outstanding_pairs(inputs: Inputs, residual: Floats, ranking: Floats, device:
     widest = int((PAIR_WORK / (FUNCTIONS**2 * seen)) ** 0.5 / each)
     highest = np.sort(np.argsort(-ranking, kind="stable")[:widest])
     best = _strongest_pairs(inputs, everything, 1, rest) | _strongest_pairs(inputs, highest, FUNCTIONS, rest)
-    strongest = sorted(best, key=lambda pair: (-best[pair], pair))[:MOST_PAIRS]
-    return np.array(strongest, dtype=np.intp).reshape(-1, 2)
+    strongest = sorted(best, key=lambda pair: (-best[pair].score, pair))[:MOST_PAIRS]
+    finest = np.array([best[pair].waves for pair in strongest], dtype=np.intp).reshape(-1, 2)
+    fine = finest > SMOOTH_WAVES
+    fine &= (fine.any(axis=1).cumsum() <= MOST_FINE_PAIRS)[:, None]
+    return np.array(strongest, dtype=np.intp).reshape(-1, 2), np.where(fine, FINE_WAVES, SMOOTH_WAVES)
 
 
-def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) -> dict[tuple[int, int], float]:
-    """Pairs among some features whose best product of their first `count` waves passes, with its score."""
+class Standing(NamedTuple):
+    """How far a pair stands out, and by which waves of its features."""
+
+    score: float
+    waves: tuple[int, int]
+
+
+def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) -> dict[tuple[int, int], Standing]:
+    """Pairs among some features whose best product of their first `count` waves passes."""
     each, size = inputs.n_directions, len(chosen) * inputs.n_directions
     functions = torch.from_numpy(_functions(inputs, chosen, count)).to(rest.device)  # (count, p(K+1), n)
     cut = float(norm.isf(0.5 / max(1.0, (count * size) ** 2 / 2)))
     step = max(1, int(min(CHUNK // (4 * each * max(1, size)), len(chosen) / STRIPS))) * each  # whole features
-    found: dict[tuple[int, int], float] = {}
+    found: dict[tuple[int, int], Standing] = {}
     for start in range(0, size, step):
-        best = torch.zeros(0)
-        for one in functions:
-            for two in functions:
-                z = _products(one[start : start + step], two[start:], rest, each)
-                best = z if not best.numel() else torch.maximum(best, z)
-        places = (best > cut).nonzero()
+        others = functions[:, start:].flatten(0, 1)  # (count · rest of p(K+1), n)
+        strip = [_products(one[start : start + step], others, rest, each) for one in functions]
+        best, which = torch.stack(strip).unflatten(2, (count, -1)).movedim(2, 1).flatten(0, 1).max(dim=0)
+        places = (best.triu(1) > cut).nonzero()
         pairs = chosen[places.cpu().numpy() + start // each]
-        scores = best[places[:, 0], places[:, 1]].tolist()
-        found |= {(int(a), int(b)): score for (a, b), score in zip(pairs, scores, strict=True)}
+        scores, waves = (values[places[:, 0], places[:, 1]].tolist() for values in (best, which))
+        for (a, b), score, wave in zip(pairs.tolist(), scores, waves, strict=True):
+            found[a, b] = Standing(score, (1 + wave // count, 1 + wave % count))
     return found
 
 
 def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -> Indices:
-    """Triples of features (t, 3) of which some product of three directions stands out, where there are few enough."""
-    each, p, (fewest, most) = inputs.n_directions, inputs.n_features, TRIPLE_ROWS
-    affordable = int(TRIPLE_WORK / (2 * (p * each) ** 3 / 3))
-    seen = min(inputs.n_seen, most, affordable)
-    if p < 3 or seen < min(inputs.n_seen, fewest):
+    """Triples of features (t, 3) of which some product of three directions stands out, where there are few enough.
+
+    Where the work does not allow to take all rows, a first look at some finds the triples that are worth a second.
+    """
+    each, p, n = inputs.n_directions, inputs.n_features, inputs.n_seen
+    rows = min(n, int(TRIPLE_WORK / (2 * (p * each) ** 3 / 3)))
+    if p < 3 or rows < min(n, LEAST_TRIPLE_ROWS):
         return np.zeros((0, 3), dtype=np.intp)
-    lines = torch.from_numpy(_functions(inputs, np.arange(p), 1)[0, :, :seen]).to(device)  # (p(K+1), n)
-    rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
-    cut = float(norm.isf(0.5 / max(1.0, (p * each) ** 3 / 6)))
-    best: dict[tuple[int, int, int], float] = {}
-    for first in range(p - 2):
-        others = lines[(first + 1) * each :]
-        for direction in lines[first * each : (first + 1) * each]:
-            z = _products(others, others, rest * direction, each)
-            for second, third in (z > cut).nonzero().tolist():
-                key = (first, first + 1 + second, first + 1 + third)
-                best[key] = max(best.get(key, 0.0), float(z[second, third]))
+    lines = _functions(inputs, np.arange(p), 1)[0]  # (p(K+1), n)
+    rest = _standardised(residual, n)[:, :n].astype(np.float32)
+    tests = max(1.0, (p * each) ** 3 / 6)
+    some = np.linspace(0, n - 1, rows).astype(int)
+    first_cut = float(norm.isf(0.5 * min(1.0, (1 if rows == n else SECOND_LOOK) / tests)))
+    likely = _triples_above(_on(device, lines[:, some]), _on(device, rest[:, some]), each, first_cut)
+    scores = _products_of_three(lines, rest, likely)
+    passed = scores > norm.isf(0.5 / tests)
+    best: dict[tuple[int, ...], float] = {}
+    for triple, score in zip((likely[passed] // each).tolist(), scores[passed].tolist(), strict=True):
+        best[tuple(triple)] = max(best.get(tuple(triple), 0.0), score)
     strongest = sorted(best, key=lambda key: (-best[key], key))[:MOST_TRIPLES]
     return np.array(strongest, dtype=np.intp).reshape(-1, 3)
+
+
+def _on(device: str, values: NDArray[np.float32]) -> Any:
+    """NumPy's array for the CPU, whose threads and PyTorch's would wait for each other, else PyTorch's."""
+    return values if device == "cpu" else torch.from_numpy(values).to(device)
+
+
+def _triples_above(lines: Any, rest: Any, each: int, cut: float) -> Indices:
+    """Triples of directions of different features (t, 3) whose product with some output passes; on lines' device."""
+    size, n = lines.shape
+    found, step = [np.zeros((0, 3), dtype=np.intp)], max(1, size // (each * STRIPS)) * each
+    for start in range(0, size - 2 * each, each):
+        weights = (rest[:, None] * lines[start : start + each]).reshape(-1, 1, n)  # (q(K+1), 1, n)
+        for first in range(start + each, size, step):
+            strip = lines[first : first + step]
+            places = _places_above((weights * strip).reshape(-1, n), lines[first:], cut * n**0.5)
+            weight, second, third = places[:, 0] // len(strip), places[:, 0] % len(strip), places[:, 1]
+            triples = np.stack([start + weight % each, first + second, first + third], axis=1)
+            found.append(triples[second // each < third // each])
+    return np.concatenate(found)
+
+
+def _places_above(left: Any, right: Any, bound: float) -> Indices:
+    """Where the product of a row of left and one of right exceeds a bound in size, (t, 2)."""
+    if isinstance(left, np.ndarray):
+        return np.asarray(places_beyond(left @ right.T, bound))
+    return np.asarray(((left @ right.mT).abs_() > bound).nonzero().cpu().numpy())
+
+
+def _products_of_three(lines: NDArray[np.float32], rest: NDArray[np.float32], triples: Indices) -> Floats:
+    """√n |mean(a b c r)| of triples of rows (t, 3), the largest over outputs r: (t,)."""
+    n, scores = lines.shape[1], np.empty(len(triples))
+    step = max(1, CHUNK // (16 * n))
+    for start in range(0, len(triples), step):
+        a, b, c = triples[start : start + step].T
+        scores[start : start + step] = np.abs((lines[a] * lines[b] * lines[c]) @ rest.T).max(axis=1) / n**0.5
+    return scores
 
 
 def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float32]:
@@ -171,22 +226,14 @@ def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float3
 def _products(left: Tensor, right: Tensor, rest: Tensor, each: int) -> Tensor:
     """√n |mean(a b r)| of rows a of left and b of right, the largest over outputs r and over the directions of a pair.
 
-    Rows are standardised, so that products of independent ones have variance 1. Only pairs above the diagonal count.
+    Rows are standardised, so that products of independent ones have variance 1.
     """
     best = torch.zeros(0)
     for r in rest:
         if left.device.type == "cpu":  # NumPy alone: its threads and PyTorch's would wait for each other
-            products = (left.numpy() * r.numpy()) @ right.numpy().T
-            z = torch.from_numpy(np.triu(largest_of_blocks(products, each), 1))
+            z = torch.from_numpy(largest_of_blocks((left.numpy() * r.numpy()) @ right.numpy().T, each))
         else:
-            z = (
-                ((left * r) @ right.mT)
-                .abs_()
-                .unflatten(0, (-1, each))
-                .unflatten(2, (-1, each))
-                .amax(dim=(1, 3))
-                .triu_(1)
-            )
+            z = ((left * r) @ right.mT).abs_().unflatten(0, (-1, each)).unflatten(2, (-1, each)).amax(dim=(1, 3))
         best = torch.maximum(best, z) if best.numel() else z
     return torch.div(best, left.shape[1] ** 0.5)
 

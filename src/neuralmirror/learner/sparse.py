@@ -18,7 +18,19 @@ from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
-from neuralmirror.learner.terms import COVARIATE, LINE, PRODUCT, ROUGH, SMOOTH, SURFACE, TRIPLE, Block, Option, Terms
+from neuralmirror.learner.terms import (
+    COVARIATE,
+    FINE,
+    LINE,
+    PRODUCT,
+    ROUGH,
+    SMOOTH,
+    SURFACE,
+    TRIPLE,
+    Block,
+    Option,
+    Terms,
+)
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -61,21 +73,26 @@ class Structure:
     """Beyond lines: the features that may be curved, the pairs and the triples that may act together."""
 
     curved: Indices
-    pairs: Indices  # (t, 2)
+    pairs: Indices  # (t, 2), each once and in order
+    waves: Indices  # (t, 2): how many of each feature a pair's surface has
     triples: Indices  # (t, 3)
 
     @classmethod
     def of_lines(cls) -> Structure:
         """Nothing but lines."""
-        return cls(*(np.zeros(shape, dtype=np.intp) for shape in (0, (0, 2), (0, 3))))
+        return cls(*(np.zeros(shape, dtype=np.intp) for shape in (0, (0, 2), (0, 2), (0, 3))))
 
     def joined(self, other: Structure) -> Structure:
-        """What is in either."""
-        return Structure(
-            np.union1d(self.curved, other.curved),
-            np.unique(np.concatenate([self.pairs, other.pairs]), axis=0),
-            np.unique(np.concatenate([self.triples, other.triples]), axis=0),
-        )
+        """What is in either, with the finer surface of a pair."""
+        pairs, place = np.unique(np.concatenate([self.pairs, other.pairs]), axis=0, return_inverse=True)
+        waves = np.zeros_like(pairs)
+        np.maximum.at(waves, place, np.concatenate([self.waves, other.waves]))
+        triples = np.unique(np.concatenate([self.triples, other.triples]), axis=0)
+        return Structure(np.union1d(self.curved, other.curved), pairs, waves, triples)
+
+    def pairs_with_waves(self) -> list[tuple[list[int], list[int]]]:
+        """Each pair, and how many waves of either its surface has."""
+        return list(zip(self.pairs.tolist(), self.waves.tolist(), strict=True))
 
     def size(self) -> int:
         """How many terms it adds to the lines."""
@@ -108,6 +125,7 @@ class SparseFit:
         return Structure(
             self.structure.curved[mains[self.structure.curved]] if curves else self.structure.curved,
             self.structure.pairs[others[:pairs]],
+            self.structure.waves[others[:pairs]],
             self.structure.triples[others[pairs:]],
         )
 
@@ -153,7 +171,8 @@ def _curves_and_pairs(inputs: Inputs, fit: SparseFit, device: str) -> Structure:
     """Curves and pairs that stand out in the residual."""
     residual, ranking = fit.chain.residual, fit.strengths().max(axis=1)
     curved = scan.curved_features(inputs, residual)
-    return replace(Structure.of_lines(), curved=curved, pairs=scan.outstanding_pairs(inputs, residual, ranking, device))
+    pairs, waves = scan.outstanding_pairs(inputs, residual, ranking, device)
+    return replace(Structure.of_lines(), curved=curved, pairs=pairs, waves=waves)
 
 
 def _triples(inputs: Inputs, fit: SparseFit, device: str) -> Structure:
@@ -205,7 +224,7 @@ def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
     return [
         terms.covariate_term(inputs.covariates, n, inputs.n_seen),
         *(main_term(inputs, feature, feature in curved) for feature in range(inputs.n_features)),
-        *(pair_term([inputs] * 2, *pair) for pair in structure.pairs.tolist()),
+        *(pair_term([inputs] * 2, pair, waves) for pair, waves in structure.pairs_with_waves()),
         *(triple_term([inputs] * 3, *triple) for triple in structure.triples.tolist()),
     ]
 
@@ -220,15 +239,16 @@ def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
     return options
 
 
-def pair_term(sources: list[Inputs], first: int, second: int) -> list[Option]:
+def pair_term(sources: list[Inputs], pair: list[int], waves: list[int]) -> list[Option]:
     """The product and the surface of each pair of directions; each feature's directions come from its source."""
-    one, two = sources
+    (one, two), (first, second) = sources, pair
     places = [((first, k), (second, m)) for k in range(one.n_directions) for m in range(two.n_directions)]
     products = _outer(one.block(first)[:, :1], two.block(second)[:, :1], one.n_seen)
-    waves = one.waves(first, SMOOTH_WAVES), two.waves(second, SMOOTH_WAVES)
-    surfaces = terms.orthogonal(_outer(*waves, one.n_seen), one.n_seen)
+    values = one.waves(first, waves[0]), two.waves(second, waves[1])
+    surfaces = terms.orthogonal(_outer(*values, one.n_seen), one.n_seen)
+    kind = FINE if max(waves) > SMOOTH_WAVES else SURFACE
     lines = [Option(PRODUCT, columns, place) for columns, place in zip(products, places, strict=True)]
-    return lines + [Option(SURFACE, columns, place) for columns, place in zip(surfaces, places, strict=True)]
+    return lines + [Option(kind, columns, place) for columns, place in zip(surfaces, places, strict=True)]
 
 
 def triple_term(sources: list[Inputs], first: int, second: int, third: int) -> list[Option]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuralmirror.learner.sparse import SparseFit
 from neuralmirror.learner.stacking import LearnerFit
-from neuralmirror.learner.terms import PRODUCT, SURFACE, TRIPLE
+from neuralmirror.learner.terms import PARTS
 from neuralmirror.mirror.directions import Directions, blinded
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _pairs(sparse: SparseFit, own: Indices) -> tuple[Indices, Floats]:
     kind, places = sparse.terms.option_kind, sparse.terms.option_directions
     of_x_alone = ((places[..., 0] < 0) | (own[places[..., 0]] == places[..., 1])).all(axis=1)
     found: dict[tuple[int, int], float] = {}
-    for option in np.flatnonzero(of_x_alone & np.isin(kind, (PRODUCT, SURFACE, TRIPLE))):
+    for option in np.flatnonzero(of_x_alone & np.isin(kind, PARTS["interactions"])):
         for pair in combinations((int(j) for j in places[option, :, 0] if j >= 0), 2):
             found[pair] = found.get(pair, 0.0) + float(sparse.chain.sizes[option])
     strongest = sorted((pair for pair in found if found[pair] > 1e-3), key=lambda pair: -found[pair])

@@ -116,6 +116,7 @@ class Common:
     explained: dict[str, float]
     curved: Indices
     pairs: Indices
+    waves: Indices
     triples: Indices
     sizes: Floats
     probabilities: Floats
@@ -248,9 +249,9 @@ def own_terms(
     curved = set(structure.curved.tolist())
     for feature in mirrored:
         every[1 + feature] = main_term(inputs, feature, feature in curved)
-    for place, pair in enumerate(structure.pairs.tolist()):
+    for place, (pair, waves) in enumerate(structure.pairs_with_waves()):
         if mirrored & set(pair):
-            every[1 + p + place] = pair_term(_sources(inputs, plain, pair, mirrored), *pair)
+            every[1 + p + place] = pair_term(_sources(inputs, plain, pair, mirrored), pair, waves)
     for place, triple in enumerate(structure.triples.tolist()):
         if mirrored & set(triple):
             sources = _sources(inputs, plain, triple, mirrored)
