@@ -6,7 +6,8 @@ lines first; then, until nothing new stands out in the residual: scan for curves
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.terms import (
     COVARIATE,
+    CUBE,
     FINE,
     LINE,
     PRODUCT,
@@ -36,6 +38,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Products = NDArray[np.float32]  # (columns, columns)
 
+CUBE_WAVES = 3  # of which the first and the third are odd functions
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -225,7 +228,7 @@ def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
         terms.covariate_term(inputs.covariates, n, inputs.n_seen),
         *(main_term(inputs, feature, feature in curved) for feature in range(inputs.n_features)),
         *(pair_term([inputs] * 2, pair, waves) for pair, waves in structure.pairs_with_waves()),
-        *(triple_term([inputs] * 3, *triple) for triple in structure.triples.tolist()),
+        *(triple_term([inputs] * 3, triple) for triple in structure.triples.tolist()),
     ]
 
 
@@ -251,13 +254,17 @@ def pair_term(sources: list[Inputs], pair: list[int], waves: list[int]) -> list[
     return lines + [Option(kind, columns, place) for columns, place in zip(surfaces, places, strict=True)]
 
 
-def triple_term(sources: list[Inputs], first: int, second: int, third: int) -> list[Option]:
-    """The product of each triple of directions; each feature's directions come from its source."""
+def triple_term(sources: list[Inputs], triple: list[int]) -> list[Option]:
+    """The product and the cube of each triple of directions; each feature's directions come from its source."""
+    given = list(zip(sources, triple, strict=True))
     one, two, three = (range(source.n_directions) for source in sources)
-    places = [((first, k), (second, m), (third, o)) for k in one for m in two for o in three]
-    a, b, c = (source.block(j)[:, :1] for source, j in zip(sources, (first, second, third), strict=True))
-    products = _outer(_outer(a, b, sources[0].n_seen), c, sources[0].n_seen)
-    return [Option(TRIPLE, columns, place) for columns, place in zip(products, places, strict=True)]
+    places = [tuple(zip(triple, chosen, strict=True)) for chosen in product(one, two, three)]
+    lines = (source.block(feature)[:, :1] for source, feature in given)
+    odd_waves = (source.waves(feature, CUBE_WAVES)[:, ::2] for source, feature in given)
+    products, cubes = (reduce(partial(_outer, n_seen=sources[0].n_seen), values) for values in (lines, odd_waves))
+    found = [Option(TRIPLE, columns, place) for columns, place in zip(products, places, strict=True)]
+    orthogonal = terms.orthogonal(cubes, sources[0].n_seen)
+    return found + [Option(CUBE, columns, place) for columns, place in zip(orthogonal, places, strict=True)]
 
 
 def _outer(first: Block, second: Block, n_seen: int) -> Block:

@@ -255,7 +255,7 @@ def own_terms(
     for place, triple in enumerate(structure.triples.tolist()):
         if mirrored & set(triple):
             sources = _sources(inputs, plain, triple, mirrored)
-            every[1 + p + len(structure.pairs) + place] = triple_term(sources, *triple)
+            every[1 + p + len(structure.pairs) + place] = triple_term(sources, triple)
     return every
 
 
