@@ -56,7 +56,7 @@ class Effort(NamedTuple):
         return self.most if products_known else int(np.clip(self.work / every.columns.size, self.least, self.most))
 
 
-FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 120, 250)
+FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 60, 250)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,9 @@ def fit_sparse(
 
     def extended(found: Structure, number: int) -> SparseFit:
         every = fit.structure.joined(found)
-        return fit if every.size() == fit.structure.size() else sampled(every, seed + number, effort=QUICK)
+        if every.size() == fit.structure.size():
+            return fit
+        return sampled(fit.in_use().joined(found), seed + number, effort=QUICK)
 
     rounds = range(effort.rounds)
     for place, scanned in enumerate((_curves_and_pairs, _triples)):
