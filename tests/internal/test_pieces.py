@@ -2,12 +2,14 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from neuralmirror._internal import cluster, packing
 from neuralmirror._internal.device import resolve_jobs
@@ -66,6 +68,18 @@ def test_workers_take_one_thread_each_and_the_caller_has_its_own_again():
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def threads_of_blas(number):
+    time.sleep(0.1)  # until all workers have begun
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_workers_take_one_thread_each_where_the_caller_has_said_another_number():
+    with threadpool_limits(2):
+        told = in_order(threads_of_blas, [(0,), (1,)], n_jobs=2, prefer="threads")
+        assert {count for counts in told for count in counts} == {1}
+        assert set(threads_of_blas(0)) == {2}
 
 
 def test_a_piece_whose_process_was_killed_runs_again(tmp_path):

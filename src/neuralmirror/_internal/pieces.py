@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -52,7 +52,7 @@ def run_pieces(
         for number, piece in waiting.items():
             yield number, function(*piece)
         return
-    with _sender(function, folder) as send:
+    with _sender(function, folder) as send, _one_thread_each(prefer):
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 for number, result in _completed(send, waiting, n_jobs, prefer):
@@ -148,6 +148,15 @@ def _sender(function: Callable[..., Any], folder: Path | None) -> Iterator[Calla
     with shared_folder(folder) as place:
         packer = Packer(place)
         yield lambda number, piece: joblib.delayed(_sent_piece)(number, release, packer.packed((function, piece)))
+
+
+def _one_thread_each(prefer: Kind) -> AbstractContextManager[object]:
+    """One thread for every library where the workers are threads of this process.
+
+    OpenBLAS does not hear it from the workers themselves once another thread has set a number.
+    """
+    backend, _ = get_active_backend(prefer=prefer)
+    return single if getattr(backend, "supports_sharedmem", False) else nullcontext()
 
 
 def _piece(number: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Numbered:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
+from neuralmirror._internal.single import single
 from neuralmirror.genome.windows import Panel
 
 Floats = NDArray[np.float64]
@@ -27,7 +28,8 @@ def principal_components(panel: Panel, count: int, seed: int) -> Floats:
     for low in range(0, len(chosen), BLOCK):
         block = chosen[low : low + BLOCK]
         values[low : low + len(block)] = _columns(panel, block)
-    _, _, components = randomized_svd(values, count, random_state=seed, flip_sign=True)
+    with single:  # sums of several threads are rounded otherwise, and the result would depend on their number
+        _, _, components = randomized_svd(values, count, random_state=seed, flip_sign=True)
     return np.asarray(components.T, dtype=np.float64)
 
 

@@ -7,12 +7,12 @@ in Wang, Sarkar, Carbonetto and Stephens, 2020). A direction of a group has the 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import terms
 from neuralmirror.learner.inputs import MOST_BYTES, Inputs
 from neuralmirror.learner.sampler import Chain, sample
@@ -50,9 +50,8 @@ def single_effects(
         products = flat.columns @ flat.columns.T
     sweeps = MOST if products is not None else int(np.clip(WORK / flat.columns.size, LEAST, MOST))
     given = flat, response.values, response.classes
-    with ThreadPoolExecutor(max(1, min(n_jobs, CHAINS))) as pool:
-        seeds = [seed * 1009 + number for number in range(CHAINS)]
-        chains = list(pool.map(lambda s: sample(*given, s, sweeps, sweeps // 3, products=products), seeds))
+    seeds = [seed * 1009 + number for number in range(CHAINS)]
+    chains = in_threads(lambda s: sample(*given, s, sweeps, sweeps // 3, products=products), seeds, n_jobs)
     chain = Chain.mean(chains)
     by_column = np.zeros((len(block), shape[1]))
     for columns, start in zip(blocks, flat.term_start[1:], strict=False):

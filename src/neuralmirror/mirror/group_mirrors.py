@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror._internal.standardised import StandardisedData
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner.single_effects import single_effects
 from neuralmirror.learner.sparse import Response
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
@@ -32,10 +32,9 @@ class Groups:
         self.group = group[self.order]
         self.members = np.split(self.order, np.flatnonzero(np.diff(self.group)) + 1)
         self.known = np.linalg.qr(np.hstack([np.ones((len(data.x), 1)), data.covariates]))[0]
-        with ThreadPoolExecutor(max(1, n_jobs)) as pool:
-            self.laws: list[GroupLaw] = list(
-                pool.map(lambda columns: group_law(data.x, products, columns, self.known), self.members)
-            )
+        self.laws: list[GroupLaw] = in_threads(
+            lambda columns: group_law(data.x, products, columns, self.known), self.members, n_jobs
+        )
 
     @property
     def explained(self) -> Floats:
