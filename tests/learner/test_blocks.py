@@ -67,10 +67,10 @@ def test_scores_of_single_features_and_of_seen_rows_are_those_of_all():
 
 def test_what_inputs_know_of_themselves_is_not_sent_along():
     inputs = inputs_of(problem(n=60, p=5))
-    products = inputs.products_of_lines
+    products = inputs.products_of_lines()
     again = pickle.loads(pickle.dumps(inputs))
     assert set(vars(again)) == {"directions", "feature", "covariates", "n_seen", "picked_from"}
-    np.testing.assert_array_equal(again.products_of_lines, products)
+    np.testing.assert_array_equal(again.products_of_lines(), products)
 
 
 def test_neighbours_are_the_most_correlated_of_other_groups():

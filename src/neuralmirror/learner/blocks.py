@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner.compiled import compiled
 
 Matrix = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 STRIP = 64  # rows that are transposed at a time
+PRODUCTS_AT_ONCE = 256  # rows whose products one thread takes at a time
 
 
 @compiled
@@ -61,6 +63,23 @@ def _copy_others(joined, others, products):  # type: ignore[no-untyped-def]
                 joined[row, others[place]] = products[place, row]
     for place in range(len(others)):
         joined[others[place]] = products[place]
+
+
+def products_of_rows(rows: Matrix, n_jobs: int = 1) -> Matrix:
+    """The products of all rows with each other (c, c), to the last bit the same on any number of threads.
+
+    A product that a library shares among its threads is rounded otherwise with each number of them; here strips are
+    shared, each of which is the work of one thread.
+    """
+    products = np.empty((len(rows), len(rows)), dtype=rows.dtype)
+
+    def fill(first: int) -> None:
+        last = first + PRODUCTS_AT_ONCE
+        products[first:last, first:] = rows[first:last] @ rows[first:].T
+        products[last:, first:last] = products[first:last, last:].T
+
+    in_threads(fill, range(0, len(rows), PRODUCTS_AT_ONCE), n_jobs)
+    return products
 
 
 def joined_products(columns: Matrix, known: Indices, products: Matrix, places: Indices | None = None) -> Matrix:

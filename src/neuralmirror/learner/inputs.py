@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.learner import embedding, terms
+from neuralmirror.learner.blocks import products_of_rows
 
 Floats = NDArray[np.float64]
 
@@ -81,15 +82,21 @@ class Inputs:
             known[column] = embedding.normal_scores(self.directions[[column]], self.n_seen)[0]
         return known[column]
 
-    @cached_property
-    def products_of_lines(self) -> NDArray[np.float32] | None:
+    def products_of_lines(self, n_jobs: int = 1) -> NDArray[np.float32] | None:
         """The products of the covariates and the lines of all directions over the rows seen, if memory allows."""
         if 4 * self.directions[..., 0].size ** 2 > MOST_BYTES:
             return None
-        (fixed,) = terms.covariate_term(self.covariates, self.directions.shape[2], self.n_seen)
-        lines = [line for feature in range(self.n_features) for line in self.lines(feature)]
-        seen = np.concatenate([fixed.columns, *lines])[:, : self.n_seen]
-        return np.asarray(seen @ seen.T)
+        if "lines" not in self._products:
+            (fixed,) = terms.covariate_term(self.covariates, self.directions.shape[2], self.n_seen)
+            lines = [line for feature in range(self.n_features) for line in self.lines(feature)]
+            seen = np.concatenate([fixed.columns, *lines])[:, : self.n_seen]
+            self._products["lines"] = products_of_rows(seen, n_jobs)
+        return self._products["lines"]
+
+    @cached_property
+    def _products(self) -> dict[str, NDArray[np.float32]]:
+        """The products that were taken."""
+        return {}
 
     def lines(self, feature: int) -> list[terms.Block]:
         """The columns of the line of each of a feature's directions, (c, n) each and orthogonal."""

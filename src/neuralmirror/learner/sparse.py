@@ -150,7 +150,7 @@ def fit_sparse(
     n_jobs: int = 1,
 ) -> SparseFit:
     """Sample lines, scan what they leave, and sample again with what was found."""
-    lines = None if response.classes else inputs.products_of_lines
+    lines = None if response.classes else inputs.products_of_lines(n_jobs)
     sampled = partial(_sampled, inputs, response, lines, n_jobs=n_jobs)
     fit = sampled(Structure.of_lines(), seed, effort=QUICK if scans else effort)
     if not scans:

@@ -29,7 +29,7 @@ def choose_response(data: StandardisedData, directions: Directions, seed: int, n
     def noise_variance(response: Response) -> float:
         return fit_sparse(inputs, response, seed, scans=False, effort=QUICK).chain.noise_variance
 
-    known = inputs.products_of_lines  # once, before both need them
+    known = inputs.products_of_lines(n_jobs)  # once, before both need them
     left, of_ranks = in_threads(noise_variance, (plain, ranked), 1 if known is None else n_jobs)
     standard_error = left * (2 / len(data.y)) ** 0.5
     return (ranked, "rank") if of_ranks < left - standard_error else (plain, "standard")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from neuralmirror._internal.cache import cached, load, store
 from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror.learner import terms
-from neuralmirror.learner.blocks import joined_products
+from neuralmirror.learner.blocks import joined_products, products_of_rows
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import NetworkPart, Turns
 from neuralmirror.learner.sampler import Chain, sample
@@ -162,7 +162,7 @@ def sparse_strengths(chains: Chains, n_jobs: int, draw: Path | None = None) -> F
     """The strengths (p, K+1) of all directions, each in the chain of its feature's turn."""
     turns = chains.turns
     work = chains.sweeps.all * len(turns) * chains.plain.directions.size  # of the lines alone
-    learnt = partial(chains.strengths, shared=None if elsewhere() else chains.shared())
+    learnt = partial(chains.strengths, shared=None if elsewhere() else chains.shared(n_jobs))
     parts = in_pieces(learnt, chunks(len(turns), max(PIECES, int(work / PIECE))), n_jobs, draw)
     found = np.empty_like(parts)
     found[np.concatenate(turns)] = parts
@@ -217,11 +217,11 @@ class Chains:
     turns: list[Indices]
     sweeps: Sweeps
 
-    def shared(self) -> Shared:
+    def shared(self, n_jobs: int = 1) -> Shared:
         """What all chains have in common: little work, so that each worker does it again and is sent none of it."""
         every = build_terms(self.plain, self.structure)
         flat = terms.assemble(every, self.inputs.n_possible)
-        products = None if self.response.classes else flat.columns @ flat.columns.T
+        products = None if self.response.classes else products_of_rows(flat.columns, n_jobs)
         return Shared(every, flat.term_of_option[flat.option_of_column], products)
 
     def strengths(self, numbers: Indices, shared: Shared | None = None) -> Floats:
