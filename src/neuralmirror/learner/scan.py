@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 from torch import Tensor
 
+from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import embedding
 from neuralmirror.learner.blocks import largest_of_blocks, places_beyond
 from neuralmirror.learner.embedding import FINE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
@@ -32,7 +33,7 @@ PAIR_WORK = 2e10  # multiplications that the scan of pairs by all functions may 
 TRIPLE_WORK = 5e10  # operations that a first look at all triples may take: it has as many rows as that allows
 LEAST_TRIPLE_ROWS = 200  # fewer find too little
 SECOND_LOOK = 20_000  # triples that chance alone would send on to a look at all rows
-CHUNK = 2**28  # bytes of intermediate values
+CHUNK = 2**27  # bytes of intermediate values of one thread
 STRIPS = 8  # of the square of all pairs, at least: a strip has none of the pairs that are in those before it
 
 
@@ -98,7 +99,7 @@ def _normal_score(chi_squared: Floats, freedom: int) -> Floats:
 
 
 def outstanding_pairs(
-    inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu"
+    inputs: Inputs, residual: Floats, ranking: Floats, device: str = "cpu", n_jobs: int = 1
 ) -> tuple[Indices, Indices]:
     """Pairs of features (t, 2) of which some product of waves of their directions stands out, and how many waves
     a surface of theirs needs of each (t, 2); strongest first.
@@ -109,9 +110,10 @@ def outstanding_pairs(
     seen, each = inputs.n_seen, inputs.n_directions
     rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
     everything = np.arange(inputs.n_features)
-    widest = int((PAIR_WORK / (FUNCTIONS**2 * seen)) ** 0.5 / each)
+    widest = int((PAIR_WORK / (FUNCTIONS**2 * inputs.directions.shape[2])) ** 0.5 / each)
     highest = np.sort(np.argsort(-ranking, kind="stable")[:widest])
-    best = _strongest_pairs(inputs, everything, 1, rest) | _strongest_pairs(inputs, highest, FUNCTIONS, rest)
+    best = _strongest_pairs(inputs, everything, 1, rest, n_jobs)
+    best |= _strongest_pairs(inputs, highest, FUNCTIONS, rest, n_jobs)
     strongest = sorted(best, key=lambda pair: (-best[pair].score, pair))[:MOST_PAIRS]
     finest = np.array([best[pair].waves for pair in strongest], dtype=np.intp).reshape(-1, 2)
     fine = finest > SMOOTH_WAVES
@@ -126,26 +128,33 @@ class Standing(NamedTuple):
     waves: tuple[int, int]
 
 
-def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor) -> dict[tuple[int, int], Standing]:
+Standings = dict[tuple[int, int], Standing]
+
+
+def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor, n_jobs: int) -> Standings:
     """Pairs among some features whose best product of their first `count` waves passes."""
     each, size = inputs.n_directions, len(chosen) * inputs.n_directions
     functions = torch.from_numpy(_functions(inputs, chosen, count)).to(rest.device)  # (count, p(K+1), n)
     cut = float(norm.isf(0.5 / max(1.0, (count * size) ** 2 / 2)))
     step = max(1, int(min(CHUNK // (4 * each * max(1, size)), len(chosen) / STRIPS))) * each  # whole features
-    found: dict[tuple[int, int], Standing] = {}
-    for start in range(0, size, step):
+
+    def of_strip(start: int) -> Standings:
         others = functions[:, start:].flatten(0, 1)  # (count · rest of p(K+1), n)
         strip = [_products(one[start : start + step], others, rest, each) for one in functions]
         best, which = torch.stack(strip).unflatten(2, (count, -1)).movedim(2, 1).flatten(0, 1).max(dim=0)
         places = (best.triu(1) > cut).nonzero()
         pairs = chosen[places.cpu().numpy() + start // each]
         scores, waves = (values[places[:, 0], places[:, 1]].tolist() for values in (best, which))
-        for (a, b), score, wave in zip(pairs.tolist(), scores, waves, strict=True):
-            found[a, b] = Standing(score, (1 + wave // count, 1 + wave % count))
-    return found
+        return {
+            (a, b): Standing(score, (1 + wave // count, 1 + wave % count))
+            for (a, b), score, wave in zip(pairs.tolist(), scores, waves, strict=True)
+        }
+
+    found = in_threads(of_strip, range(0, size, step), n_jobs)
+    return {pair: standing for strip in found for pair, standing in strip.items()}
 
 
-def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -> Indices:
+def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu", n_jobs: int = 1) -> Indices:
     """Triples of features (t, 3) of which some product of three directions stands out, where there are few enough.
 
     Where the work does not allow to take all rows, a first look at some finds the triples that are worth a second.
@@ -159,7 +168,7 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu") -
     tests = max(1.0, (p * each) ** 3 / 6)
     some = np.linspace(0, n - 1, rows).astype(int)
     first_cut = float(norm.isf(0.5 * min(1.0, (1 if rows == n else SECOND_LOOK) / tests)))
-    likely = _triples_above(_on(device, lines[:, some]), _on(device, rest[:, some]), each, first_cut)
+    likely = _triples_above(_on(device, lines[:, some]), _on(device, rest[:, some]), each, first_cut, n_jobs)
     scores = _products_of_three(lines, rest, likely)
     passed = scores > norm.isf(0.5 / tests)
     best: dict[tuple[int, ...], float] = {}
@@ -174,19 +183,22 @@ def _on(device: str, values: NDArray[np.float32]) -> Any:
     return values if device == "cpu" else torch.from_numpy(values).to(device)
 
 
-def _triples_above(lines: Any, rest: Any, each: int, cut: float) -> Indices:
+def _triples_above(lines: Any, rest: Any, each: int, cut: float, n_jobs: int = 1) -> Indices:
     """Triples of directions of different features (t, 3) whose product with some output passes; on lines' device."""
     size, n = lines.shape
-    found, step = [np.zeros((0, 3), dtype=np.intp)], max(1, size // (each * STRIPS)) * each
-    for start in range(0, size - 2 * each, each):
-        weights = (rest[:, None] * lines[start : start + each]).reshape(-1, 1, n)  # (q(K+1), 1, n)
+    step = max(1, size // (each * STRIPS)) * each
+
+    def with_first(start: int) -> Indices:
+        found, weights = [], (rest[:, None] * lines[start : start + each]).reshape(-1, 1, n)  # (q(K+1), 1, n)
         for first in range(start + each, size, step):
             strip = lines[first : first + step]
             places = _places_above((weights * strip).reshape(-1, n), lines[first:], cut * n**0.5)
             weight, second, third = places[:, 0] // len(strip), places[:, 0] % len(strip), places[:, 1]
             triples = np.stack([start + weight % each, first + second, first + third], axis=1)
             found.append(triples[second // each < third // each])
-    return np.concatenate(found)
+        return np.concatenate(found)
+
+    return np.concatenate(in_threads(with_first, range(0, size - 2 * each, each), n_jobs))
 
 
 def _places_above(left: Any, right: Any, bound: float) -> Indices:

@@ -166,23 +166,24 @@ def fit_sparse(
     for place, scanned in enumerate((_curves_and_pairs, _triples)):
         for number in rounds:
             in_use = fit.in_use().size()
-            fit = extended(scanned(inputs, fit, device), 1 + place * len(rounds) + number)
+            fit = extended(scanned(inputs, fit, device, n_jobs), 1 + place * len(rounds) + number)
             if fit.in_use().size() == in_use:
                 break  # the residual is what it was, and so would be what stands out in it
     return sampled(fit.in_use(), seed, effort=effort)
 
 
-def _curves_and_pairs(inputs: Inputs, fit: SparseFit, device: str) -> Structure:
+def _curves_and_pairs(inputs: Inputs, fit: SparseFit, device: str, n_jobs: int) -> Structure:
     """Curves and pairs that stand out in the residual."""
     residual, ranking = fit.chain.residual, fit.strengths().max(axis=1)
     curved = scan.curved_features(inputs, residual)
-    pairs, waves = scan.outstanding_pairs(inputs, residual, ranking, device)
+    pairs, waves = scan.outstanding_pairs(inputs, residual, ranking, device, n_jobs)
     return replace(Structure.of_lines(), curved=curved, pairs=pairs, waves=waves)
 
 
-def _triples(inputs: Inputs, fit: SparseFit, device: str) -> Structure:
+def _triples(inputs: Inputs, fit: SparseFit, device: str, n_jobs: int) -> Structure:
     """Triples that stand out in the residual, which are only worth a look when curves and pairs are in."""
-    return replace(Structure.of_lines(), triples=scan.outstanding_triples(inputs, fit.chain.residual, device))
+    triples = scan.outstanding_triples(inputs, fit.chain.residual, device, n_jobs)
+    return replace(Structure.of_lines(), triples=triples)
 
 
 def _sampled(

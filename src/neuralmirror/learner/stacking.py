@@ -215,11 +215,12 @@ class Unseen:
         return shares
 
 
-def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int) -> Half:
+def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int, n_jobs: int = 1) -> Half:
     """Fit the sparse part on one half of the rows."""
     order, half = _halves(inputs, seed)[number]
     seen, goal = inputs.rows(order, half), response.rows(order)
-    return Half(seen, goal, fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device))
+    own_seed = seed + 17 * (number + 1)
+    return Half(seen, goal, fit_sparse(seen, goal, own_seed, effort=QUICK, device=engine.device, n_jobs=n_jobs))
 
 
 def fit_all_and_halves(
@@ -237,7 +238,7 @@ def fit_all_and_halves(
     sparse, unseen = at_once(whole, first, engine.n_jobs)
     if not unseen.weight_of_network():
         return sparse, replace(unseen, changes=())
-    half = fit_half(inputs, response, engine, seed, 1)
+    half = fit_half(inputs, response, engine, seed, 1, engine.n_jobs)
     return sparse, Unseen((*unseen.halves, half), (*unseen.changes, half.change(engine, seed + 1)))
 
 
