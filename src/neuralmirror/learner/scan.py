@@ -139,9 +139,9 @@ def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor, 
     step = max(1, int(min(CHUNK // (4 * each * max(1, size)), len(chosen) / STRIPS))) * each  # whole features
 
     def of_strip(start: int) -> Standings:
-        others = functions[:, start:].flatten(0, 1)  # (count · rest of p(K+1), n)
-        strip = [_products(one[start : start + step], others, rest, each) for one in functions]
-        best, which = torch.stack(strip).unflatten(2, (count, -1)).movedim(2, 1).flatten(0, 1).max(dim=0)
+        strip, others = (some.flatten(0, 1) for some in (functions[:, start : start + step], functions[:, start:]))
+        products = _products(strip, others, rest, each).unflatten(0, (count, -1)).unflatten(2, (count, -1))
+        best, which = products.movedim(2, 1).flatten(0, 1).max(dim=0)
         places = (best.triu(1) > cut).nonzero()
         pairs = chosen[places.cpu().numpy() + start // each]
         scores, waves = (values[places[:, 0], places[:, 1]].tolist() for values in (best, which))

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import softmax
 
+from neuralmirror._internal.single import single
 from neuralmirror._internal.standardised import standardised
 from neuralmirror._internal.threads import in_threads
+from neuralmirror.learner.blocks import products_of_rows
 from neuralmirror.mirror.neighbours import nearest_neighbours
 
 Floats = NDArray[np.float64]
@@ -141,7 +143,7 @@ def triangular_factor(vectors: Basis) -> tuple[Floats, Floats]:
 def conditional_law(x: Floats, covariates: Floats, group: Indices, n_jobs: int = 1) -> ConditionalLaw:
     """The law of every column given those of other groups; `group` (columns,) is that of each column."""
     rows = np.ascontiguousarray(x.T, dtype=np.float32)
-    scores, loadings = principal_components(x, min(COMPONENTS, min(x.shape) // 10))
+    scores, loadings = principal_components(x, min(COMPONENTS, min(x.shape) // 10), n_jobs)
     fixed = np.vstack([np.ones(len(x)), covariates.T]).astype(np.float32)
     taken, error = choose_regressors(rows, scores, loadings, fixed, group, n_jobs)
     nearest = nearest_neighbours(rows, _most_neighbours(rows, group), group, n_jobs)
@@ -215,14 +217,16 @@ def project(basis: Basis, values: Basis) -> Basis:
     return np.asarray((values @ basis.swapaxes(1, 2)) @ basis)
 
 
-def principal_components(x: Floats, count: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def principal_components(x: Floats, count: int, n_jobs: int = 1) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Scores (count, n) and loadings (p, count) of the leading components of x (n, p)."""
     (n, p), size = x.shape, min(x.shape)
     if count < 1:
         return np.zeros((0, n), dtype=np.float32), np.zeros((p, 0), dtype=np.float32)
-    values, vectors = eigh(x @ x.T if n <= p else x.T @ x, subset_by_index=[size - count, size - 1])
-    lead, sizes = vectors[:, ::-1], np.sqrt(np.maximum(values[::-1], 1e-12))
-    scores, loadings = (lead * sizes, x.T @ lead / sizes) if n <= p else (x @ lead, lead)
+    products = products_of_rows(x if n <= p else x.T, n_jobs)
+    with single:  # NumPy and SciPy each have threads of their own, which would wait for each other
+        values, vectors = eigh(products, subset_by_index=[size - count, size - 1])
+        lead, sizes = vectors[:, ::-1], np.sqrt(np.maximum(values[::-1], 1e-12))
+        scores, loadings = (lead * sizes, x.T @ lead / sizes) if n <= p else (x @ lead, lead)
     return np.ascontiguousarray(scores.T, dtype=np.float32), np.asarray(loadings, dtype=np.float32)
 
 

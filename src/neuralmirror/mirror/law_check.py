@@ -15,6 +15,7 @@ from neuralmirror.mirror.directions import Directions
 
 Floats = NDArray[np.float64]
 MOST_COLUMNS = 500
+AT_ONCE = 10  # columns, whose values a cache holds
 
 Summary = Callable[[Floats, Floats], Floats]  # directions (c, K+1, n) and neighbours (c, 1, n) to (c, K+1)
 SUMMARIES: dict[str, Summary] = {
@@ -30,15 +31,21 @@ def check_law(directions: Directions) -> dict[str, dict[str, float]]:
     if directions.law is None or directions.n_features < 3:
         return {}
     columns = np.unique(np.linspace(0, len(directions.values) - 1, MOST_COLUMNS).astype(int))
-    values = directions.values[columns]  # (c, K+1, n)
-    values = values / np.maximum(values.std(axis=2, keepdims=True).mean(axis=1, keepdims=True), 1e-12)
     other = _neighbours(directions, columns)[:, None]  # (c, 1, n)
-    expected = 1 / values.shape[1]
+    blocks = np.array_split(np.arange(len(columns)), -(-len(columns) // AT_ONCE))
+    found = [_summaries(directions.values[columns[block]], other[block]) for block in blocks]
+    expected = 1 / directions.values.shape[1]
     spread = (expected * (1 - expected) / len(columns)) ** 0.5
+    shares = {name: _lead(np.concatenate([part[name] for part in found])) for name in SUMMARIES}
     return {
-        name: {"share": share, "expected": expected, "z": (share - expected) / spread}
-        for name, share in ((name, _lead(summary(values, other))) for name, summary in SUMMARIES.items())
+        name: {"share": share, "expected": expected, "z": (share - expected) / spread} for name, share in shares.items()
     }
+
+
+def _summaries(values: NDArray[np.float32], other: Floats) -> dict[str, Floats]:
+    """Every summary (c, K+1) of some columns' directions (c, K+1, n), beside their neighbours (c, 1, n)."""
+    values = values / np.maximum(values.std(axis=2, keepdims=True).mean(axis=1, keepdims=True), 1e-12)
+    return {name: summary(values, other) for name, summary in SUMMARIES.items()}
 
 
 def _neighbours(directions: Directions, columns: NDArray[np.intp]) -> Floats:
