@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ from neuralmirror.learner.compiled import compiled
 
 Matrix = NDArray[np.float32]
 Indices = NDArray[np.intp]
+Number = TypeVar("Number", np.float32, np.float64)
 
 STRIP = 64  # rows that are transposed at a time
 PRODUCTS_AT_ONCE = 256  # rows whose products one thread takes at a time
@@ -65,7 +68,7 @@ def _copy_others(joined, others, products):  # type: ignore[no-untyped-def]
         joined[others[place]] = products[place]
 
 
-def products_of_rows(rows: Matrix, n_jobs: int = 1) -> Matrix:
+def products_of_rows(rows: NDArray[Number], n_jobs: int = 1) -> NDArray[Number]:
     """The products of all rows with each other (c, c), to the last bit the same on any number of threads.
 
     A product that a library shares among its threads is rounded otherwise with each number of them; here strips are

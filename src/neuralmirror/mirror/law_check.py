@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from neuralmirror.mirror.directions import Directions
 
 Floats = NDArray[np.float64]
+Directed = NDArray[np.float32]
 MOST_COLUMNS = 500
 AT_ONCE = 10  # columns, whose values a cache holds
 
-Summary = Callable[[Floats, Floats], Floats]  # directions (c, K+1, n) and neighbours (c, 1, n) to (c, K+1)
+Summary = Callable[[Directed, Floats], Floats]  # directions (c, K+1, n) and neighbours (c, 1, n) to (c, K+1)
 SUMMARIES: dict[str, Summary] = {
     "follows its neighbour": lambda x, other: np.abs((x * other).mean(axis=-1)),
     "is large where its neighbour is": lambda x, other: (x * x * (other * other)).mean(axis=-1),
@@ -42,10 +43,10 @@ def check_law(directions: Directions) -> dict[str, dict[str, float]]:
     }
 
 
-def _summaries(values: NDArray[np.float32], other: Floats) -> dict[str, Floats]:
+def _summaries(values: Directed, other: Floats) -> dict[str, Floats]:
     """Every summary (c, K+1) of some columns' directions (c, K+1, n), beside their neighbours (c, 1, n)."""
-    values = values / np.maximum(values.std(axis=2, keepdims=True).mean(axis=1, keepdims=True), 1e-12)
-    return {name: summary(values, other) for name, summary in SUMMARIES.items()}
+    scaled = values / np.maximum(values.std(axis=2, keepdims=True).mean(axis=1, keepdims=True), 1e-12)
+    return {name: summary(scaled.astype(np.float64, copy=False), other) for name, summary in SUMMARIES.items()}
 
 
 def _neighbours(directions: Directions, columns: NDArray[np.intp]) -> Floats:
