@@ -12,7 +12,7 @@ from neuralmirror.learner.network import Network
 from neuralmirror.learner.network_part import Readers, Turns, fit_readers, further_features
 from neuralmirror.learner.perceptron import Goal, fit_network, fit_networks
 from neuralmirror.learner.sparse import Response
-from neuralmirror.learner.stacking import Engine, fit_half, learn
+from neuralmirror.learner.stacking import Engine, Weights, fit_half, learn
 from neuralmirror.learner.training import Recipe, add_prior, squared_loss, train
 
 NETWORK = Network().suited_to("auto")
@@ -153,26 +153,28 @@ def test_a_feature_is_read_in_the_direction_that_is_followed_most():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_networks_are_weighed_for_classes_too(classes):
+def test_networks_and_trees_are_weighed_for_classes_too(classes):
     q, _ = dense_problem(0, n=300, p=12)
     labels = np.digitize(q.y, np.quantile(q.y, np.arange(1, classes) / classes))
     inputs, _ = inputs_of(q.x)
     engine = Engine(network=Network(steps=30))
-    half = fit_half(inputs, Response(labels[:, None].astype(float), classes), engine, 0, 0)
-    change = half.change(engine, 0)
-    assert change.shape == (150, 1 if classes == 2 else classes)
-    assert 0 < np.abs(change).max() < 1  # differences of probabilities
+    half = fit_half(inputs, Response(labels[:, None].astype(float), classes), engine, 0, 0, Weights(1, 1))
+    for change in (half.network, half.trees):
+        assert change.shape == (150, 1 if classes == 2 else classes)
+        assert 0 < np.abs(change).max() < 1  # differences of probabilities
 
 
-def test_rows_that_are_held_out_do_not_change_what_the_network_learns():
+def test_rows_that_are_held_out_do_not_change_what_networks_and_trees_learn():
     q, _ = dense_problem(0, n=300, p=12)
     inputs, _ = inputs_of(q.x)
     engine = Engine(network=Network(steps=30))
-    half = fit_half(inputs, Response(q.y[:, None]), engine, 0, 0)
+    half = fit_half(inputs, Response(q.y[:, None]), engine, 0, 0, Weights(1, 1))
     outcome = half.response.values.copy()
     outcome[half.inputs.n_seen :] = 9.0
     spoilt = replace(half, response=Response(outcome))
-    np.testing.assert_array_equal(spoilt.change(engine, 0), half.change(engine, 0))
+    after = spoilt.beside_it(Weights(1, 1), engine, 0)
+    np.testing.assert_array_equal(after.network, half.network)
+    np.testing.assert_array_equal(after.trees, half.trees)
 
 
 # ---- settings ----

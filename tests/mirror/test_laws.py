@@ -96,8 +96,24 @@ def test_the_exchange_holds_for_features_that_only_a_network_finds(scheme):
     q, hidden = dense_problem(0, n=600, p=20)
     drawn, engine = conditional_directions(q, 2, (7,)), Engine()
     fit, before = scheme(drawn, standard_response(q), engine, SEED)
-    assert fit.network is not None
+    assert fit.beside.network.weight > 0
     for feature in (hidden, 12):
+        _, after = scheme(exchanged(drawn, feature, 2), standard_response(q), engine, SEED)
+        np.testing.assert_array_equal(after[feature], exchanged_strengths(before, feature, 2)[feature])
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("scheme", [in_turns, simultaneous, individual])
+def test_the_exchange_holds_where_trees_count(scheme, classes):
+    """One feature tells which of two others acts, from where on: a truth that trees write best."""
+    x = standardised(np.random.default_rng(0).standard_normal((500, 8)))
+    y = np.where(x[:, 0] > 0.3, np.sign(x[:, 1] - 0.5), 2 * np.sign(x[:, 2] + 0.7) * (x[:, 3] > 0))
+    y = np.digitize(y, [0, 1][: classes - 1]).astype(float) if classes else standardised(y)
+    q = StandardisedData(x, y, np.empty((500, 0)), classes=classes)
+    drawn, engine = conditional_directions(q, 2, (7,)), Engine(network=QUICK)
+    fit, before = scheme(drawn, standard_response(q), engine, SEED)
+    assert fit.beside.trees.weight > 0
+    for feature in (1, 6):
         _, after = scheme(exchanged(drawn, feature, 2), standard_response(q), engine, SEED)
         np.testing.assert_array_equal(after[feature], exchanged_strengths(before, feature, 2)[feature])
 

@@ -73,18 +73,6 @@ class Readers:
         return cls(chosen, chosen & (turns.of_feature == turn[:, None]), of_turn)
 
 
-@dataclass(frozen=True)
-class NetworkPart:
-    """How strongly the networks follow each direction, and how much they count."""
-
-    strengths: Floats  # (p, K+1)
-    weight: float
-
-    def beside(self, sparse: Floats) -> Floats:
-        """The strengths (p, K+1) of both parts, which have next to nothing in common."""
-        return np.hypot(sparse, self.weight * self.strengths)
-
-
 def plausible(sparse: SparseFit) -> Flags:
     """The features that the sparse part finds most plausible, some more than it expects to be in use: (1, p)."""
     best = sparse.strengths().max(axis=1)

@@ -1,17 +1,21 @@
-"""The learner as a whole: a sparse part, networks beside it, and how much each counts on unseen rows.
+"""The learner as a whole: a sparse part, networks and trees beside it, and how much each counts on unseen rows.
 
-    f = sparse + w · (network − its line)
+    f = (1 − t) · (sparse + w · (network − its line)) + t · trees
 
-Both are fitted on half of the rows and predict the other half, which neither has seen; the weight w is the
-least-squares slope there of what the sparse part leaves on what the network says beyond lines, shrunk towards zero by
-what chance alone would give (James and Stein, 1961). One network is weighed, which reads each plausible feature in the
-direction that the sparse part follows most, whichever that is; where it does not help there are no networks, so a
-truth without a use for them costs little. Where it helps, the halves change places, and both tell the weight.
+All are fitted on half of the rows and predict the other half, which none has seen; the weight w is the least-squares
+slope there of what the sparse part leaves on what the network says beyond lines, shrunk towards zero by what chance
+alone would give (James and Stein, 1961), and t that of what both leave on what trees say instead. What is weighed is
+one network and one set of trees, which read each plausible feature in the direction that the sparse part follows most,
+whichever that is; where they do not help there are none, so a truth without a use for them costs little. Where they
+help, the halves change places, and both tell the weights.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +27,6 @@ from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.network_part import (
     ROUNDS,
-    NetworkPart,
     Readers,
     Turns,
     fit_readers,
@@ -33,6 +36,7 @@ from neuralmirror.learner.network_part import (
 from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_network, fit_networks
 from neuralmirror.learner.sparse import FULL, QUICK, Effort, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
+from neuralmirror.learner.trees import outputs_of_trees, trees_strengths
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -55,6 +59,30 @@ class Engine:
 
 
 @dataclass(frozen=True)
+class Part:
+    """How strongly networks, or trees, follow each direction, and how much they count."""
+
+    strengths: Floats = field(default_factory=lambda: np.zeros((1, 1)))  # (p, K+1); anything where they do not count
+    weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The parts beside the sparse one."""
+
+    network: Part = field(default_factory=Part)
+    trees: Part = field(default_factory=Part)
+
+    def with_sparse(self, strengths: Floats) -> Floats:
+        """The strengths (p, K+1) of all parts, given those of the sparse one.
+
+        What a network says beyond lines has next to nothing in common with the sparse part; trees say the same again.
+        """
+        both = np.hypot(strengths, self.network.weight * self.network.strengths)
+        return np.asarray((1 - self.trees.weight) * both + self.trees.weight * self.trees.strengths)
+
+
+@dataclass(frozen=True)
 class LearnerFit:
     """Strengths of all directions, the parts they come from, and what each part is worth on unseen rows."""
 
@@ -62,7 +90,7 @@ class LearnerFit:
     weights: dict[str, float]
     explained: dict[str, float]  # share of the outcome's variance on rows that nothing fitted has seen
     sparse: SparseFit | None
-    network: NetworkPart | None = None  # None where networks do not count
+    beside: Beside = field(default_factory=Beside)
 
 
 def learn(
@@ -73,14 +101,18 @@ def learn(
         return _network_alone(inputs, response, engine, seed)
     turns = Turns.together(inputs) if turns is None else turns
     sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort)
-    weights, counts = {"sparse": unseen.weight_of_sparse()}, unseen.weight_of_network()
+    weights, counts = {"sparse": unseen.weight_of_sparse()}, unseen.weights()
+    network, trees = Part(), Part()
+    if counts.network:
+        network = Part(network_strengths(inputs, response, sparse, turns, engine, seed), counts.network)
+    if counts.trees:
+        found = trees_strengths(inputs, response, plausible(sparse)[0], turns, engine.n_jobs)
+        trees = Part(found / (LOGIT if response.classes else 1.0), counts.trees)
     if engine.learner == "auto":
-        weights["network"] = counts
-    strengths, part = weights["sparse"] * sparse.strengths(), None
-    if counts:
-        part = NetworkPart(network_strengths(inputs, response, sparse, turns, engine, seed), counts)
-        strengths = part.beside(strengths)
-    return LearnerFit(strengths, weights, unseen.explained(counts), sparse, part)
+        weights |= counts._asdict()
+    beside = Beside(network, trees)
+    strengths = beside.with_sparse(weights["sparse"] * sparse.strengths())
+    return LearnerFit(strengths, weights, unseen.explained(counts), sparse, beside)
 
 
 def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
@@ -91,7 +123,7 @@ def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int
     order, half = _halves(inputs, seed)[0]
     part = replace(goal, targets=goal.targets[order])
     trial = fit_followed(inputs.rows(order, half), part, engine, seed)[1].fitted()[0]
-    shares = _probabilities(trial / LOGIT if response.classes else trial, response.classes)[half:]
+    shares = _expected(trial, response.classes)[half:]
     share = _explained(part.targets[half:], shares, goal.targets.mean(axis=0))
     return LearnerFit(strengths, {"network": 1.0}, {"network": share}, None)
 
@@ -116,7 +148,7 @@ def network_strengths(
     inputs: Inputs, response: Response, sparse: SparseFit, turns: Turns, engine: Engine, seed: int
 ) -> Floats:
     """Strengths (p, K+1) of networks on all rows, with the features that they find they should read too."""
-    goal, settings = beside(sparse, response), (engine.network, seed, engine.device)
+    goal, settings = goal_beside(sparse, response), (engine.network, seed, engine.device)
     readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
     for number in range(ROUNDS + 1):
         fit = fit_readers(inputs, turns, readers, goal, *settings)
@@ -131,7 +163,7 @@ def network_strengths(
     return fit.strengths_beyond_lines(inputs.n_features, inputs.n_seen) / scale
 
 
-def beside(sparse: SparseFit, response: Response) -> Goal:
+def goal_beside(sparse: SparseFit, response: Response) -> Goal:
     """What networks learn: the outcome, with all that the sparse part says of it but its lines as a known offset."""
     known = sparse.part((COVARIATE,)) + sum(sparse.part(PARTS[name]) for name in ("curves", "interactions"))
     offset = LOGIT * known if response.classes else known
@@ -141,8 +173,19 @@ def beside(sparse: SparseFit, response: Response) -> Goal:
 def _outcomes(outputs: Floats, goal: Goal) -> Floats:
     """What networks with these outputs (m, n, q) expect of the outcome."""
     assert goal.offset is not None
-    total = outputs + goal.offset
-    return _probabilities(total / LOGIT, goal.classes) if goal.classes else np.asarray(total)
+    return _expected(outputs + goal.offset, goal.classes)
+
+
+def _expected(outputs: Floats, classes: int) -> Floats:
+    """What outputs say of the outcome: numbers as they are; of logits, the chances of the classes."""
+    return _probabilities(outputs / LOGIT if classes else outputs, classes)
+
+
+class Weights(NamedTuple):
+    """How much networks and trees count."""
+
+    network: float
+    trees: float
 
 
 @dataclass(frozen=True)
@@ -152,6 +195,8 @@ class Half:
     inputs: Inputs
     response: Response
     sparse: SparseFit
+    network: Floats | float = 0.0  # what a network says of the unseen rows beyond its line, (n, q)
+    trees: Floats | float = 0.0  # what trees say of them beyond the sparse part, (n, q)
 
     def predicted(self, names: tuple[str, ...] = ("covariates", *PARTS)) -> Floats:
         """What parts of the sparse part predict of the unseen rows, (n, q) on its own scale."""
@@ -168,24 +213,31 @@ class Half:
 
     def left(self) -> Floats:
         """What the sparse part leaves of the unseen rows."""
-        return self.outcome() - _probabilities(self.predicted(), self.response.classes)
+        return self.outcome() - self.expected()
 
-    def change(self, engine: Engine, seed: int) -> Floats:
-        """What a network on the rows seen says of the unseen ones beyond its line, (n, q)."""
-        goal, reads = beside(self.sparse, self.response), plausible(self.sparse)
-        plain = self.inputs.one_direction(self.sparse.strengths().argmax(axis=1))
-        settings = (engine.network, seed, engine.device)
-        fit = fit_networks(self.inputs, plain, reads, np.zeros_like(reads), goal, *settings)
-        values = _outcomes(fit.fitted(), goal) - _outcomes(fit.line(self.inputs.n_seen), goal)
-        return np.asarray(values[0, self.inputs.n_seen :])
+    def expected(self) -> Floats:
+        """What the sparse part expects of the unseen rows."""
+        return _probabilities(self.predicted(), self.response.classes)
+
+    def beside_it(self, asked: Weights, engine: Engine, seed: int) -> Half:
+        """The same with what is asked for of networks and trees; features have the direction followed most."""
+        plain, reads = self.inputs.one_direction(self.sparse.strengths().argmax(axis=1)), plausible(self.sparse)
+        network, trees, seen = self.network, self.trees, self.inputs.n_seen
+        if asked.network:
+            goal, settings = goal_beside(self.sparse, self.response), (engine.network, seed, engine.device)
+            fit = fit_networks(self.inputs, plain, reads, np.zeros_like(reads), goal, *settings)
+            network = (_outcomes(fit.fitted(), goal) - _outcomes(fit.line(seen), goal))[0, seen:]
+        if asked.trees:
+            outputs = outputs_of_trees(plain, self.response, reads[0])[seen:]
+            trees = _expected(outputs, self.response.classes) - self.expected()
+        return replace(self, network=network, trees=trees)
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """What a fit on half of the rows predicts of the other; where networks may count, that of the other half too."""
+    """What a fit on half of the rows predicts of the other; where more than the sparse part may count, both halves."""
 
     halves: tuple[Half, ...]
-    changes: tuple[Floats, ...]  # what networks say of the unseen rows beyond lines, for both halves or for none
 
     def weight_of_sparse(self) -> float:
         """The slope of the outcome on the sparse part's prediction, by the first half, which is always there."""
@@ -193,34 +245,46 @@ class Unseen:
         effects = half.predicted(tuple(PARTS))
         return shrunken_slope(half.left() + effects, effects) or 1.0
 
-    def weight_of_network(self) -> float:
-        """The slope of what the sparse part leaves on what networks say beyond lines."""
-        if not self.changes:
-            return 0.0
-        return shrunken_slope(np.concatenate([half.left() for half in self.halves]), np.concatenate(self.changes))
+    def weights(self) -> Weights:
+        """The slope of what the sparse part leaves on what networks say, and of what both leave on what trees say."""
+        left, network, trees = (
+            self._of_all(Half.left),
+            self._of_all(lambda half: half.network),
+            self._of_all(lambda half: half.trees),
+        )
+        of_network = shrunken_slope(left, network)
+        return Weights(of_network, shrunken_slope(left - of_network * network, trees - of_network * network))
 
-    def explained(self, weight: float) -> dict[str, float]:
+    def _of_all(self, values: Callable[[Half], Floats | float]) -> Floats:
+        """Values (n, q) of the unseen rows of all halves."""
+        return np.concatenate([np.broadcast_to(values(half), half.outcome().shape) for half in self.halves])
+
+    def explained(self, weights: Weights) -> dict[str, float]:
         """The share of the outcome that each part adds to those before it."""
         classes = self.halves[0].response.classes
-        outcome = np.concatenate([half.outcome() for half in self.halves])
-        base = np.mean([half.base() for half in self.halves], axis=0)
-        before, shares, names = 0.0, {}, ["covariates"]
+        outcome, base = self._of_all(Half.outcome), np.mean([half.base() for half in self.halves], axis=0)
+        names, totals = ["covariates"], {}
         for name in PARTS:
             names.append(name)
-            total = _probabilities(np.concatenate([half.predicted(tuple(names)) for half in self.halves]), classes)
-            now = _explained(outcome, total, base)
-            shares[name], before = now - before, now
-        if self.changes:
-            shares["network"] = _explained(outcome, total + weight * np.concatenate(self.changes), base) - before
-        return shares
+            totals[name] = _probabilities(self._of_all(partial(Half.predicted, names=tuple(names))), classes)
+        sparse, network = totals["interactions"], weights.network * self._of_all(lambda half: half.network)
+        if weights.network:
+            totals["network"] = sparse + network
+        if weights.trees:
+            trees = self._of_all(lambda half: half.trees)
+            totals["trees"] = sparse + network + weights.trees * (trees - network)
+        shares = [_explained(outcome, total, base) for total in totals.values()]
+        return dict(zip(totals, np.diff(shares, prepend=0.0).tolist(), strict=True))
 
 
-def fit_half(inputs: Inputs, response: Response, engine: Engine, seed: int, number: int, n_jobs: int = 1) -> Half:
-    """Fit the sparse part on one half of the rows."""
+def fit_half(
+    inputs: Inputs, response: Response, engine: Engine, seed: int, number: int, asked: Weights, n_jobs: int = 1
+) -> Half:
+    """Fit the sparse part on one half of the rows, and what is asked for beside it."""
     order, half = _halves(inputs, seed)[number]
     seen, goal = inputs.rows(order, half), response.rows(order)
-    own_seed = seed + 17 * (number + 1)
-    return Half(seen, goal, fit_sparse(seen, goal, own_seed, effort=QUICK, device=engine.device, n_jobs=n_jobs))
+    sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device, n_jobs=n_jobs)
+    return Half(seen, goal, sparse).beside_it(asked, engine, seed + number)
 
 
 def fit_all_and_halves(
@@ -232,14 +296,14 @@ def fit_all_and_halves(
         return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
 
     def first() -> Unseen:
-        half = fit_half(inputs, response, engine, seed, 0)
-        return Unseen((half,), () if engine.learner == "sparse" else (half.change(engine, seed),))
+        asked = Weights(*[float(engine.learner == "auto")] * 2)
+        return Unseen((fit_half(inputs, response, engine, seed, 0, asked),))
 
     sparse, unseen = at_once(whole, first, engine.n_jobs)
-    if not unseen.weight_of_network():
-        return sparse, replace(unseen, changes=())
-    half = fit_half(inputs, response, engine, seed, 1, engine.n_jobs)
-    return sparse, Unseen((*unseen.halves, half), (*unseen.changes, half.change(engine, seed + 1)))
+    may_count = unseen.weights()
+    if not any(may_count):
+        return sparse, unseen
+    return sparse, Unseen((*unseen.halves, fit_half(inputs, response, engine, seed, 1, may_count, engine.n_jobs)))
 
 
 def _halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:

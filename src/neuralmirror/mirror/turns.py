@@ -25,7 +25,7 @@ from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror.learner import terms
 from neuralmirror.learner.blocks import joined_products, products_of_rows
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.network_part import NetworkPart, Turns
+from neuralmirror.learner.network_part import Turns
 from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.sparse import (
     Effort,
@@ -38,7 +38,7 @@ from neuralmirror.learner.sparse import (
     pair_term,
     triple_term,
 )
-from neuralmirror.learner.stacking import Engine, LearnerFit, learn
+from neuralmirror.learner.stacking import Beside, Engine, LearnerFit, Part, learn
 from neuralmirror.learner.terms import Option, Terms
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.simultaneous import simultaneous
@@ -46,7 +46,7 @@ from neuralmirror.mirror.simultaneous import simultaneous
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
-Part = TypeVar("Part", Structure, Chain)
+Kept = TypeVar("Kept", Structure, Chain)
 
 TURNS = 16
 SEARCH = Effort(chains=1, rounds=2, work=2e9, least=200, most=600)  # of the common fit
@@ -92,7 +92,7 @@ def by_turns(
     assert common.sparse is not None
     chains = Chains(inputs, plain, response, common.sparse.structure, seed, turns, sweeps)
     found = common.weights["sparse"] * sparse_strengths(chains, engine.n_jobs, draw)
-    return common, unblinded(found if common.network is None else common.network.beside(found), order)
+    return common, unblinded(common.beside.with_sparse(found), order)
 
 
 def _turns(p: int, count: int) -> list[Indices]:
@@ -124,16 +124,18 @@ class Common:
     fitted: Floats
     residual: Floats
     noise_variance: float
-    network_strengths: Floats  # (p, K+1), and (0, 0) where networks do not count
+    network_strengths: Floats
     network_weight: float
+    trees_strengths: Floats
+    trees_weight: float
 
     @classmethod
     def of(cls, fit: LearnerFit) -> Common:
         """What is kept of a fit."""
         assert fit.sparse is not None
         parts: dict[str, Any] = {**vars(fit.sparse.structure), **vars(fit.sparse.chain)}
-        network = NetworkPart(np.zeros((0, 0)), 0.0) if fit.network is None else fit.network
-        parts |= {"network_strengths": network.strengths, "network_weight": network.weight}
+        for name, part in vars(fit.beside).items():
+            parts |= {f"{name}_strengths": part.strengths, f"{name}_weight": part.weight}
         return cls(fit.strengths, fit.weights, fit.explained, **parts)
 
     def fit(self, inputs: Inputs) -> LearnerFit:
@@ -141,10 +143,11 @@ class Common:
         structure = self._part(Structure)
         every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
         sparse = SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
-        network = NetworkPart(self.network_strengths, self.network_weight) if self.network_weight else None
-        return LearnerFit(self.strengths, self.weights, self.explained, sparse, network)
+        network = Part(self.network_strengths, self.network_weight)
+        beside = Beside(network, Part(self.trees_strengths, self.trees_weight))
+        return LearnerFit(self.strengths, self.weights, self.explained, sparse, beside)
 
-    def _part(self, kind: type[Part]) -> Part:
+    def _part(self, kind: type[Kept]) -> Kept:
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
 
