@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.learner.compiled import compiled
+from neuralmirror.learner.compiled import compiled, compiled_step
 
 Bins = NDArray[np.uint8]  # (columns, n)
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ def _grow(bins, slope, curvature, least, node, column, cut):  # type: ignore[no-
             node[i] = 2 * node[i] + right
 
 
-@compiled
+@compiled_step
 def _best_cut(slopes, curvatures, least):  # type: ignore[no-untyped-def]
     """By how much the best cut between bins lowers the loss, and the last bin before it."""
     slope, curvature = slopes.sum(), curvatures.sum()

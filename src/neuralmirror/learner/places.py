@@ -12,18 +12,18 @@ import math
 
 import numpy as np
 
-from neuralmirror.learner.compiled import compiled, move, pick
+from neuralmirror.learner.compiled import compiled, compiled_step, move, pick
 from neuralmirror.learner.terms import LINE
 
 NEAREST = 12  # lines that a line may change places with
 
 
-@compiled
-def nearest_lines(c, products, squares, line_of_column, near):  # type: ignore[no-untyped-def]
+@compiled_step
+def nearest_lines(c, products, squares, line_of_column, near, highest):  # type: ignore[no-untyped-def]
     """The lines most correlated with a line, found when they are first asked for: their columns in near[c]."""
     if near[c, 0] >= 0:
         return
-    highest = np.full(near.shape[1], -1.0)
+    highest[:] = -1.0
     for other in range(len(squares)):
         if other == c or line_of_column[other] < 0 or squares[other] <= 0.0:
             continue
@@ -37,7 +37,7 @@ def nearest_lines(c, products, squares, line_of_column, near):  # type: ignore[n
         highest[place], near[c, place] = closeness, other
 
 
-@compiled
+@compiled_step
 def _line_weight(c, along, given, coefficients, products, noise, gains, costs):  # type: ignore[no-untyped-def]
     """Log weight of a line when the line `given` is taken out of the fit."""
     weight = 0.0
@@ -47,7 +47,7 @@ def _line_weight(c, along, given, coefficients, products, noise, gains, costs): 
     return weight
 
 
-@compiled
+@compiled_step
 def _weigh_nearest(  # type: ignore[no-untyped-def]
     c, given, within, term_of_line, line_of_column, active, near, along, coefficients, products, noise, gains, costs,
     weights,
@@ -75,17 +75,20 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
     return total, found
 
 
-@compiled
+@compiled_step
 def change_places(  # type: ignore[no-untyped-def]
     lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, gains, costs, coefficients,
-    residual, along, counts, active, weights,
+    residual, along, counts, active, weights, in_use,
 ):  # fmt: skip
     """Offer lines in use, drawn at random and as often as there are such lines, the places of the empty ones near."""
-    in_use = [term for term in range(len(active)) if active[term] >= 0 and lines[active[term]] >= 0]
-    for _ in range(len(in_use)):
-        drawn = int(np.random.random() * len(in_use))
+    number = 0
+    for term in range(len(active)):
+        in_use[number] = term
+        number += active[term] >= 0 and lines[active[term]] >= 0
+    for _ in range(number):
+        drawn = int(np.random.random() * number)
         here = lines[active[in_use[drawn]]]
-        nearest_lines(here, products, squares, line_of_column, near)
+        nearest_lines(here, products, squares, line_of_column, near, weights)
         total, _ = _weigh_nearest(
             here, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
             noise, gains, costs, weights,
@@ -94,7 +97,7 @@ def change_places(  # type: ignore[no-untyped-def]
         there = here if place == near.shape[1] else near[here, place]
         if there == here:
             continue
-        nearest_lines(there, products, squares, line_of_column, near)
+        nearest_lines(there, products, squares, line_of_column, near, weights)
         total_there, way_back = _weigh_nearest(
             there, here, within, term_of_line, line_of_column, active, near, along, coefficients, products,
             noise, gains, costs, weights,

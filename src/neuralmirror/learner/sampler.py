@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.learner.compiled import compiled, dot, move, pick
+from neuralmirror.learner.compiled import compiled, compiled_step, dot, move, pick
 from neuralmirror.learner.places import NEAREST, change_places, line_tables
 from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, WIDTHS, Terms
 
@@ -92,7 +92,7 @@ def sample(
     return Chain(sizes, probabilities, coefficients, fitted.T, rest.T, float(noise))
 
 
-@compiled
+@compiled_step
 def _normal_above(bound):  # type: ignore[no-untyped-def]
     """A standard normal given that it exceeds `bound` (Robert, 1995)."""
     if bound < 0.4:
@@ -107,7 +107,7 @@ def _normal_above(bound):  # type: ignore[no-untyped-def]
             return z
 
 
-@compiled
+@compiled_step
 def _draw_latent(residual, latent, labels, n_seen):  # type: ignore[no-untyped-def]
     """Latent responses given the fit and the labels; their residuals move with them."""
     outputs = latent.shape[0]
@@ -131,19 +131,22 @@ def _draw_latent(residual, latent, labels, n_seen):  # type: ignore[no-untyped-d
             residual[c, i] = latent[c, i] - fit
 
 
-@compiled
+@compiled_step
 def _weigh_columns(squares, option_start, option_kind, noise, spread, gains, costs):  # type: ignore[no-untyped-def]
     """Posterior mean of each coefficient for each unit of its column's product; half the log ratio of its variances."""
-    for option in range(len(option_kind)):
-        for q in range(len(noise)):
+    for q in range(len(noise)):
+        known, cost = 1.0, 0.0  # most columns are of one length, and a logarithm takes longer than all else here
+        for option in range(len(option_kind)):
             prior = spread[option_kind[option]] / noise[q]
             for c in range(option_start[option], option_start[option + 1]):
                 ratio = 1.0 + squares[c] * prior
+                if abs(ratio - known) > 1e-9 * known:
+                    known, cost = ratio, 0.5 * math.log(ratio)
                 gains[q, c] = prior / ratio
-                costs[q, c] = 0.5 * math.log(ratio)
+                costs[q, c] = cost
 
 
-@compiled
+@compiled_step
 def _weigh_options(  # type: ignore[no-untyped-def]
     first, last, squares, option_start, option_kind, along, n, noise, gains, costs, log_share, within, odds, means,
     sizes,
@@ -161,7 +164,7 @@ def _weigh_options(  # type: ignore[no-untyped-def]
         odds[place], sizes[place] = weight, math.sqrt(size / n)
 
 
-@compiled
+@compiled_step
 def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-untyped-def]
     """π of the kinds of each family, Dirichlet given how many terms are of each kind, and how many are empty."""
     for family in range(1, possible.shape[0]):
@@ -179,7 +182,7 @@ def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-u
                 shares[kind] /= total
 
 
-@compiled
+@compiled_step
 def _take_products(first, last, columns, residual, along, n_seen):  # type: ignore[no-untyped-def]
     """The products of the residual with some columns."""
     for q in range(along.shape[0]):
@@ -187,7 +190,7 @@ def _take_products(first, last, columns, residual, along, n_seen):  # type: igno
             along[q, c] = dot(columns[c], residual[q], n_seen)
 
 
-@compiled
+@compiled_step
 def _put_back(option, columns, products, option_start, coefficients, residual, along):  # type: ignore[no-untyped-def]
     """Add what an option explains to the residual again."""
     for c in range(option_start[option], option_start[option + 1]):
@@ -195,7 +198,7 @@ def _put_back(option, columns, products, option_start, coefficients, residual, a
             move(coefficients[c, q], c, q, columns, products, residual, along)
 
 
-@compiled
+@compiled_step
 def _log_priors(shares, family_of_kind, log_share, log_empty):  # type: ignore[no-untyped-def]
     """Log prior share of each kind, and of an empty term of each family; the covariates are never empty."""
     for family in range(len(log_empty)):
@@ -221,7 +224,7 @@ def _log_shares_within_terms(term_start, option_kind):  # type: ignore[no-untype
     return within
 
 
-@compiled
+@compiled_step
 def _normalise(odds, here):  # type: ignore[no-untyped-def]
     """Log weights to weights, the largest of them 1; returns their sum."""
     highest = odds[0]
@@ -234,7 +237,7 @@ def _normalise(odds, here):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled
+@compiled_step
 def _record(first, here, odds, total, option_start, means, option_sizes, sums):  # type: ignore[no-untyped-def]
     """Add the posterior shares, sizes and coefficients of a term's options to the sums."""
     probabilities, sizes, coefficients = sums
@@ -247,7 +250,7 @@ def _record(first, here, odds, total, option_start, means, option_sizes, sums): 
                 coefficients[c, q] += share * means[place, c - option_start[option], q]
 
 
-@compiled
+@compiled_step
 def _enter(  # type: ignore[no-untyped-def]
     option, kind, means, columns, products, option_start, noise, gains, coefficients, residual, along, counts
 ):
@@ -264,7 +267,7 @@ def _enter(  # type: ignore[no-untyped-def]
             move(-weight, c, q, columns, products, residual, along)
 
 
-@compiled
+@compiled_step
 def _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes):  # type: ignore[no-untyped-def]
     """σ² of each output, fixed at 1 for classes, and τ² of each kind, given residuals and coefficients."""
     _, total_square, n_weights = counts
@@ -295,10 +298,26 @@ def _first_shares(possible, family_of_kind):  # type: ignore[no-untyped-def]
     return shares
 
 
-@compiled
+@compiled_step
+def _visit_line(  # type: ignore[no-untyped-def]
+    option, c, squares, along, n, noise, gains, costs, log_odds, sums, recorded
+):
+    """Whether the only line of a term is drawn into the fit, and its posterior mean: what most visits come down to."""
+    mean = gains[0, c] * along[0, c]
+    weight = log_odds + 0.5 * mean * along[0, c] / noise[0] - costs[0, c]
+    share = 1.0 / (1.0 + math.exp(-weight)) if weight > -700.0 else 0.0
+    if recorded:
+        sums[0][option] += share
+        sums[1][option] += share * abs(mean) * math.sqrt(squares[c] / n)
+        sums[2][c, 0] += share * mean
+    return np.random.random() <= share, mean
+
+
+@compiled_step
 def _visit_terms(  # type: ignore[no-untyped-def]
     columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen, noise,
     gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active, recorded,
+    single,
 ):  # fmt: skip
     """One sweep: each term is taken out, its options are weighed against its being empty, and one of all is drawn."""
     for term in range(len(term_start) - 1):
@@ -307,6 +326,20 @@ def _visit_terms(  # type: ignore[no-untyped-def]
             _put_back(active[term], columns, products, option_start, coefficients, residual, along)
         if not len(products):
             _take_products(option_start[first], option_start[last], columns, residual, along, n_seen)
+        if single[term]:
+            kind, c = option_kind[first], option_start[first]
+            log_odds = log_share[kind] - log_empty[family_of_kind[kind]]
+            drawn, means[0, 0, 0] = _visit_line(
+                first, c, squares, along, n_seen, noise, gains, costs, log_odds, sums, recorded
+            )
+            active[term] = -1
+            if drawn:
+                active[term] = first
+                _enter(
+                    first, kind, means[0], columns, products, option_start, noise, gains, coefficients, residual,
+                    along, counts,
+                )  # fmt: skip
+            continue
         _weigh_options(
             first, last, squares, option_start, option_kind, along, n_seen, noise, gains, costs, log_share, within,
             odds, means, option_sizes,
@@ -344,7 +377,8 @@ def _chain(  # type: ignore[no-untyped-def]
     response, latent = residual.copy(), np.zeros((outputs, n), dtype=np.float32)
     noise, spread = np.full(outputs, 1.0 if classes else 0.5), spread_guess.copy()
     spread[0], shares = COVARIATE_VARIANCE, _first_shares(possible, family_of_kind)
-    active = np.full(len(term_start) - 1, -1)
+    active, in_use = np.full(len(term_start) - 1, -1), np.zeros(len(term_start), dtype=np.int64)
+    single = (np.diff(term_start) == 1) & (np.diff(option_start)[term_start[:-1]] == 1) & (outputs == 1)
     along = np.zeros((outputs, len(squares)), dtype=np.float32)
     gains, costs = np.zeros((outputs, len(squares))), np.zeros((outputs, len(squares)))
     lines, line_of_column, term_of_line = line_tables(option_start, term_start, option_kind, len(squares))
@@ -361,12 +395,12 @@ def _chain(  # type: ignore[no-untyped-def]
         _visit_terms(
             columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen,
             noise, gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums,
-            active, sweep >= burn_in,
+            active, sweep >= burn_in, single,
         )  # fmt: skip
         if len(products):
             change_places(
                 lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, gains, costs,
-                coefficients, residual, along, counts, active, weights,
+                coefficients, residual, along, counts, active, weights, in_use,
             )  # fmt: skip
         _draw_variances(noise, spread, spread_guess, residual, counts, n_seen, classes)
         _draw_shares(shares, counts[0], possible, family_of_kind)
