@@ -32,7 +32,8 @@ class Summary:
     tail: float | None = None  # the same share among the nulls with large |M|
     oracle: float | None = None  # mean power of the best cut of the rankings
     first: float | None = None  # share of fits that rank the truth first
-    network: float | None = None  # mean weight of the network on unseen rows
+    network: float | None = None  # mean weight of networks on unseen rows
+    trees: float | None = None  # and of trees
 
     @property
     def controlled(self) -> bool:
@@ -72,7 +73,7 @@ def _summary(scenario: str, method: str, fits: list[Record]) -> Summary:
         win_share(tail_won.sum(), tail_lost.sum()),
         _mean(fits, "oracle_power"),
         _mean(fits, "truth_first"),
-        _mean([fit["part_weights"] for fit in fits if fit.get("part_weights")], "network"),
+        *(_mean([fit.get("part_weights") or {} for fit in fits], part) for part in ("network", "trees")),
     )
 
 

@@ -7,13 +7,15 @@ import pytest
 import torch
 
 from builders import dense_problem, random_networks, simultaneous_inputs
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.network_part import Readers, Turns, fit_readers, further_features
 from neuralmirror.learner.perceptron import Goal, fit_network, fit_networks
 from neuralmirror.learner.sparse import Response
-from neuralmirror.learner.stacking import Engine, Weights, fit_half, learn
+from neuralmirror.learner.stacking import learn
 from neuralmirror.learner.training import Recipe, add_prior, squared_loss, train
+from neuralmirror.learner.weighing import Weights, fit_half
 
 NETWORK = Network().suited_to("auto")
 

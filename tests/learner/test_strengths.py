@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sampler import sample
 from neuralmirror.learner.sparse import Response, fit_sparse, main_term, pair_term
-from neuralmirror.learner.stacking import Engine, fit_followed, learn, shrunken_slope
+from neuralmirror.learner.stacking import fit_followed, learn
 from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, orthogonal, strengths
+from neuralmirror.learner.weighing import shrunken_slope
 
 
 def inputs(n=600, p=3, each=2, seed=0):

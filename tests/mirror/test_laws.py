@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 from builders import dense_problem, problem
 from fitting import QUIET, SCHEMES, data, mirror, paper
 from neuralmirror._internal.standardised import StandardisedData, standardised
+from neuralmirror.learner.engine import LEARNERS, Engine
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.stacking import LEARNERS, Engine
 from neuralmirror.mirror.directions import blinded, conditional_directions, independent_directions, unblinded
 from neuralmirror.mirror.individual import individual
 from neuralmirror.mirror.response import choose_response, standard_response

@@ -8,7 +8,7 @@ import pytest
 from builders import problem
 from fitting import QUIET, SCHEMES, data, mirror, paper, small_paper_network
 from neuralmirror._internal.standardised import StandardisedData, standardised
-from neuralmirror.learner.stacking import Engine
+from neuralmirror.learner.engine import Engine
 from neuralmirror.mirror.directions import conditional_directions
 from neuralmirror.mirror.response import standard_response
 from neuralmirror.mirror.screening import best_by_any_direction, best_on_a_third, screen_size, split_rows

@@ -9,8 +9,8 @@ from builders import problem
 from fitting import QUIET, data, mirror
 from neuralmirror import SelectionWarning
 from neuralmirror._internal.standardised import StandardisedData, standardised
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.stacking import Engine
 from neuralmirror.mirror import draw, screening
 from neuralmirror.mirror.directions import conditional_directions
 from neuralmirror.mirror.draw import Plan

@@ -123,7 +123,7 @@ class Fitting:
     noise: Literal["conditional", "independent"] = "conditional"
     """Copies that follow the other features as the feature does, or the paper's independent noise."""
     learner: Literal["auto", "sparse", "network"] = "auto"
-    """Sparse effects with networks for what goes beyond them, weighed on unseen rows; or only one of the two."""
+    """Sparse effects, with networks and trees as far as they help on unseen rows; or one of the first two alone."""
     screen: str | None = None
     """Learn only from the features that rank highest: half, log or a number."""
     n_mirrors: Whole = 4

@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
+from neuralmirror.learner.outcome import LOGIT, codes, expected
 from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_networks
-from neuralmirror.learner.sparse import SparseFit
+from neuralmirror.learner.sparse import Response, SparseFit
+from neuralmirror.learner.terms import COVARIATE, PARTS
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -115,3 +118,35 @@ def further_features(inputs: Inputs, readers: Readers, fit: NetworkFit, residual
         np.maximum.at(best.T, inputs.feature[start : start + step], scores.T)
     cuts = chi2.isf(1 / (lines.shape[0] * lines.shape[1]), freedom)
     return np.asarray((best > cuts[:, None]) & ~readers.reads)
+
+
+def network_strengths(
+    inputs: Inputs, response: Response, sparse: SparseFit, turns: Turns, engine: Engine, seed: int
+) -> Floats:
+    """Strengths (p, K+1) of networks on all rows, with the features that they find they should read too."""
+    goal, settings = goal_beside(sparse, response), (engine.network, seed, engine.device)
+    readers = Readers.of(plausible(sparse), np.zeros(len(turns), dtype=np.intp), turns)
+    for number in range(ROUNDS + 1):
+        fit = fit_readers(inputs, turns, readers, goal, *settings)
+        if number == ROUNDS:
+            break
+        residual = goal.targets - outcomes(fit.fitted(), goal)
+        found = further_features(inputs, readers, fit, residual)
+        if not found.any():
+            break
+        readers = Readers.of(readers.reads | found, readers.of_turn, turns)
+    scale = LOGIT if response.classes else 1.0  # the sparse part's latent outcomes are probits
+    return fit.strengths_beyond_lines(inputs.n_features, inputs.n_seen) / scale
+
+
+def goal_beside(sparse: SparseFit, response: Response) -> Goal:
+    """What networks learn: the outcome, with all that the sparse part says of it but its lines as a known offset."""
+    known = sparse.part((COVARIATE,)) + sum(sparse.part(PARTS[name]) for name in ("curves", "interactions"))
+    offset = LOGIT * known if response.classes else known
+    return Goal(codes(response), response.classes, np.asarray(offset), sparse.chain.noise_variance)
+
+
+def outcomes(outputs: Floats, goal: Goal) -> Floats:
+    """What networks with these outputs (m, n, q) expect of the outcome."""
+    assert goal.offset is not None
+    return expected(outputs + goal.offset, goal.classes)

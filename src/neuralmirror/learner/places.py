@@ -16,6 +16,7 @@ from neuralmirror.learner.compiled import compiled, compiled_step, move, pick
 from neuralmirror.learner.terms import LINE
 
 NEAREST = 12  # lines that a line may change places with
+NEVER = -50.0  # log weight, relative to that of the line itself, of what would not be drawn in a lifetime
 
 
 @compiled_step
@@ -70,8 +71,9 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
             found = found or other == given
             log_weight = within[line_of_column[other]] - base
             log_weight += _line_weight(other, along, given, coefficients, products, noise, gains, costs)
-            weights[place] = math.exp(min(log_weight, 300.0))
-            total += weights[place]
+            if log_weight > NEVER:
+                weights[place] = math.exp(min(log_weight, 300.0))
+                total += weights[place]
     return total, found
 
 

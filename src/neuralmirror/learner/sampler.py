@@ -300,16 +300,16 @@ def _first_shares(possible, family_of_kind):  # type: ignore[no-untyped-def]
 
 @compiled_step
 def _visit_line(  # type: ignore[no-untyped-def]
-    option, c, squares, along, n, noise, gains, costs, log_odds, sums, recorded
+    option, c, lengths, along, half_precision, gains, costs, log_odds, probabilities, sizes, coefficients, recorded
 ):
     """Whether the only line of a term is drawn into the fit, and its posterior mean: what most visits come down to."""
     mean = gains[0, c] * along[0, c]
-    weight = log_odds + 0.5 * mean * along[0, c] / noise[0] - costs[0, c]
+    weight = log_odds + half_precision * mean * along[0, c] - costs[0, c]
     share = 1.0 / (1.0 + math.exp(-weight)) if weight > -700.0 else 0.0
     if recorded:
-        sums[0][option] += share
-        sums[1][option] += share * abs(mean) * math.sqrt(squares[c] / n)
-        sums[2][c, 0] += share * mean
+        probabilities[option] += share
+        sizes[option] += share * abs(mean) * lengths[c]
+        coefficients[c, 0] += share * mean
     return np.random.random() <= share, mean
 
 
@@ -317,9 +317,11 @@ def _visit_line(  # type: ignore[no-untyped-def]
 def _visit_terms(  # type: ignore[no-untyped-def]
     columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen, noise,
     gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active, recorded,
-    single,
+    single, lengths,
 ):  # fmt: skip
     """One sweep: each term is taken out, its options are weighed against its being empty, and one of all is drawn."""
+    half_precision = 0.5 / noise[0]
+    sum_shares, sum_sizes, sum_means = sums
     for term in range(len(term_start) - 1):
         first, last = term_start[term], term_start[term + 1]
         if active[term] >= 0:
@@ -330,8 +332,9 @@ def _visit_terms(  # type: ignore[no-untyped-def]
             kind, c = option_kind[first], option_start[first]
             log_odds = log_share[kind] - log_empty[family_of_kind[kind]]
             drawn, means[0, 0, 0] = _visit_line(
-                first, c, squares, along, n_seen, noise, gains, costs, log_odds, sums, recorded
-            )
+                first, c, lengths, along, half_precision, gains, costs, log_odds, sum_shares, sum_sizes, sum_means,
+                recorded,
+            )  # fmt: skip
             active[term] = -1
             if drawn:
                 active[term] = first
@@ -378,6 +381,7 @@ def _chain(  # type: ignore[no-untyped-def]
     noise, spread = np.full(outputs, 1.0 if classes else 0.5), spread_guess.copy()
     spread[0], shares = COVARIATE_VARIANCE, _first_shares(possible, family_of_kind)
     active, in_use = np.full(len(term_start) - 1, -1), np.zeros(len(term_start), dtype=np.int64)
+    lengths = np.sqrt(squares / n_seen)
     single = (np.diff(term_start) == 1) & (np.diff(option_start)[term_start[:-1]] == 1) & (outputs == 1)
     along = np.zeros((outputs, len(squares)), dtype=np.float32)
     gains, costs = np.zeros((outputs, len(squares))), np.zeros((outputs, len(squares)))
@@ -395,7 +399,7 @@ def _chain(  # type: ignore[no-untyped-def]
         _visit_terms(
             columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen,
             noise, gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums,
-            active, sweep >= burn_in, single,
+            active, sweep >= burn_in, single, lengths,
         )  # fmt: skip
         if len(products):
             change_places(

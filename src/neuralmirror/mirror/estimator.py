@@ -20,8 +20,8 @@ from neuralmirror._internal.pieces import elsewhere, run_pieces, workers
 from neuralmirror._internal.progress import progress
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.base import ControlledSelector, SelectionWarning
+from neuralmirror.learner.engine import LEARNERS, Engine
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.stacking import LEARNERS, Engine
 from neuralmirror.mirror import effects
 from neuralmirror.mirror.draw import SCHEMES, Draw, Plan
 from neuralmirror.mirror.scales import SCALES
@@ -52,8 +52,8 @@ class NeuralGaussianMirror(ControlledSelector):
     noise : "conditional" or "independent"
         Opponents drawn about the conditional mean of X_j given the other features, or the paper's independent noise.
     learner : "auto", "sparse" or "network"
-        Sparse lines, curves and interactions with networks for what goes beyond them, weighed on unseen rows; the
-        sparse part alone; or networks alone.
+        Sparse lines, curves and interactions with networks and boosted trees beside them, weighed on unseen rows;
+        the sparse part alone; or networks alone.
     screen : None, int, "half" or "log"
         Learn only from the features whose best direction ranks highest (this many, n/2 or 2n/log n). With independent
         noise the paper's way: rank on a third of the rows and mirror on the others.
@@ -91,8 +91,8 @@ class NeuralGaussianMirror(ControlledSelector):
     strengths_ : strengths (draws, features, 1 + K) of X_j and its opponents
     scales_ : c_j, the standard deviation of X_j given the others, in the units of X
     selection_frequencies_ : the share of draws that select each feature
-    part_weights_ : how much the sparse part and the network count, from rows that neither has seen
-    explained_ : the share of the outcome that lines, curves, interactions and the network explain on unseen rows
+    part_weights_ : how much the sparse part, networks and trees count, from rows that none of them has seen
+    explained_ : the share of the outcome that lines, curves, interactions, networks and trees explain on unseen rows
     interactions_ : pairs of features that act together, with their strengths, strongest first
     law_checks_ : whether copies can be told from their features by their neighbours
     indistinguishable_features_ : features that the others all but determine

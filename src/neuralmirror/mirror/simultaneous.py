@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.sparse import Response
-from neuralmirror.learner.stacking import Engine, LearnerFit, learn
+from neuralmirror.learner.stacking import LearnerFit, learn
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 
 Floats = NDArray[np.float64]

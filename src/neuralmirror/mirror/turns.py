@@ -24,6 +24,7 @@ from neuralmirror._internal.cache import cached, load, store
 from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror.learner import terms
 from neuralmirror.learner.blocks import joined_products, products_of_rows
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns
 from neuralmirror.learner.sampler import Chain, sample
@@ -38,7 +39,7 @@ from neuralmirror.learner.sparse import (
     pair_term,
     triple_term,
 )
-from neuralmirror.learner.stacking import Beside, Engine, LearnerFit, Part, learn
+from neuralmirror.learner.stacking import Beside, LearnerFit, Part, learn
 from neuralmirror.learner.terms import Option, Terms
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.simultaneous import simultaneous

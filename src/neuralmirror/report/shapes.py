@@ -11,7 +11,7 @@ MOST_PAIRS, MOST_LEVELS = 8, 8
 
 Scale = tuple[float, float]  # the lowest and the highest effect
 BAR = 100.0  # width of a whole bar
-COLOURS = {"lines": "lines", "curves": "curves", "interactions": "interactions", "network": "network"}  # CSS classes
+COLOURS = {name: name for name in ("lines", "curves", "interactions", "network", "trees")}  # CSS classes
 
 
 def found_rows(run: dict[str, Any], most: int = 60) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from neuralmirror.report.trust import law_note, sign_note
 
-SMALL = 0.1  # weight of the network below which it hardly decides
+SMALL = 0.1  # weight below which a part hardly decides
 PREDICTS = 0.05  # share of the outcome on unseen rows that chance rarely explains
 
 Note = dict[str, str]
@@ -39,15 +39,12 @@ def decided(run: Run) -> str:
     sparse = "The sparse part (lines, curves and interactions of few features) decided"
     if "network" not in weights:
         return f"{sparse} alone, as asked for."
-    if weights["network"] <= 0:
-        return f"{sparse} alone; networks were tried beside it and did not help on rows they had not seen."
-    if weights["network"] < SMALL:
-        share = f"counts {weights['network']:.2f} of its size, from rows that it had not seen"
-        return f"{sparse} all but alone: a network beside it {share}."
-    return (
-        f"{sparse} with weight {weights['sparse']:.2f}, and a network for what goes beyond lines with weight "
-        f"{weights['network']:.2f}; both were weighed on rows that they had not seen."
-    )
+    named = {"network": "a network for what goes beyond lines", "trees": "trees in place of the rest"}
+    beside = [f"{words} with weight {weights[part]:.2f}" for part, words in named.items() if weights.get(part, 0) > 0]
+    if not beside:
+        return f"{sparse} alone; networks and trees were tried beside it and did not help on rows they had not seen."
+    how = "all but alone" if max(weights[part] for part in named if part in weights) < SMALL else "together with others"
+    return f"{sparse} {how}: {' and '.join(beside)} beside it. All were weighed on rows that they had not seen."
 
 
 def prediction_note(run: Run) -> Note:

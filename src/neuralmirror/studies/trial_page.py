@@ -25,6 +25,7 @@ HEAD = [
     "upper tail",
     "expected",
     "network",
+    "trees",
     "seconds",
 ]
 
@@ -60,6 +61,7 @@ def line(s: Summary, aim: Aim) -> list[str]:
         _number(s.tail, 2),
         f"{s.expected:.2f}",
         _number(s.network, 2),
+        _number(s.trees, 2),
         f"{s.seconds:.1f}",
     ]
 
