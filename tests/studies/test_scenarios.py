@@ -295,7 +295,7 @@ def test_the_table_marks_what_was_missed():
     table = as_markdown([summary(), summary(fdr=0.2, power=0.8), summary(scenario="nothing")], {"tiny": Aim(0.9)})
     head, rule, good, bad, free = table.splitlines()
     widths = {line.count("|") for line in (head, rule, good, bad, free)}
-    assert widths == {15}
+    assert widths == {16}
     assert "| 0.080 ± 0.010 | 0.950 ± 0.020 | 0.9 ✓ |" in good
     assert "| 0.200 ± 0.010 ✗ | 0.800 ± 0.020 | 0.9 ✗ |" in bad
     assert free.split("|")[7].strip() == ""  # without a power to reach
