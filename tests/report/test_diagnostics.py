@@ -79,16 +79,12 @@ def test_a_fit_that_predicts_nothing_is_told() -> None:
     ("weights", "words"),
     [
         ({"sparse": 1.0, "network": 0.0}, "did not help on rows they had not seen"),
-        ({"sparse": 0.9, "network": 0.4}, "with weight 0.40"),
         (
-            {"sparse": 0.9, "network": 0.04, "trees": 0.0},
-            "all but alone: a network for ",
+            {"sparse": 0.9, "network": 0.4, "trees": 0.0},
+            "together with a network for what goes beyond lines (weight 0.40);",
         ),
-        (
-            {"sparse": 0.9, "network": 0.0, "trees": 0.8},
-            "together with others: trees in place of the rest",
-        ),
-        ({"sparse": 0.9, "network": 0.2, "trees": 0.8}, "weight 0.20 and trees"),
+        ({"sparse": 0.9, "network": 0.04}, "all but alone, with a network for what goes beyond lines (weight 0.04);"),
+        ({"sparse": 0.9, "network": 0.02, "trees": 0.8}, "(weight 0.02) and boosted trees (weight 0.80);"),
         ({"sparse": 1.0}, "alone, as asked for"),
         ({"network": 1.0}, "Networks decided alone"),
     ],

@@ -39,12 +39,14 @@ def decided(run: Run) -> str:
     sparse = "The sparse part (lines, curves and interactions of few features) decided"
     if "network" not in weights:
         return f"{sparse} alone, as asked for."
-    named = {"network": "a network for what goes beyond lines", "trees": "trees in place of the rest"}
-    beside = [f"{words} with weight {weights[part]:.2f}" for part, words in named.items() if weights.get(part, 0) > 0]
+    named = {"network": "a network for what goes beyond lines", "trees": "boosted trees"}
+    beside = {
+        f"{name} (weight {weights[part]:.2f})": weights[part] for part, name in named.items() if weights.get(part)
+    }
     if not beside:
         return f"{sparse} alone; networks and trees were tried beside it and did not help on rows they had not seen."
-    how = "all but alone" if max(weights[part] for part in named if part in weights) < SMALL else "together with others"
-    return f"{sparse} {how}: {' and '.join(beside)} beside it. All were weighed on rows that they had not seen."
+    how = "all but alone, with" if max(beside.values()) < SMALL else "together with"
+    return f"{sparse} {how} {' and '.join(beside)}; each was weighed on rows that it had not seen."
 
 
 def prediction_note(run: Run) -> Note:
