@@ -12,6 +12,7 @@ from neuralmirror.plots import (
     MirrorDisplay,
     genome_places,
     plot_effects,
+    plot_explained,
     plot_fdp_curve,
     plot_interactions,
     plot_manhattan,
@@ -107,6 +108,9 @@ def test_effects_and_interactions_of_a_fit_are_drawn() -> None:
     assert "2 (curved)" in labels
     assert right.get_yticklabels()[0].get_text() == "3 × 4"
     assert len(plot_effects(fitted, most=2).get_legend().get_texts()) == 2
+    shares = plot_explained(fitted)
+    assert [text.get_text() for text in shares.get_yticklabels()] == ["lines", "curves", "interactions"]
+    assert sum(bar.get_width() for bar in shares.patches) == pytest.approx(100 * sum(fitted.explained_.values()))
 
 
 def test_effects_of_an_empty_selection_are_an_empty_figure() -> None:
@@ -114,7 +118,7 @@ def test_effects_of_an_empty_selection_are_an_empty_figure() -> None:
     fitted = NeuralGaussianMirror(learner="sparse", random_state=0)
     with pytest.warns(SelectionWarning):
         fitted.fit(rng.standard_normal((60, 4)), rng.standard_normal(60))
-    for plot in (plot_effects, plot_interactions):
+    for plot in (plot_effects, plot_interactions, plot_explained):
         plot(fitted).figure.canvas.draw()
 
 

@@ -175,6 +175,18 @@ def plot_interactions(estimator: NeuralGaussianMirror, *, most: int = 12, ax: Ax
     return ax
 
 
+def plot_explained(estimator: NeuralGaussianMirror, *, ax: Axes | None = None) -> Axes:
+    """The share of the outcome that lines, curves, interactions, networks and trees explain on unseen rows."""
+    check_is_fitted(estimator)
+    ax, shares = _axes(ax), estimator.explained_
+    ax.barh(range(len(shares)), [100 * share for share in shares.values()], color=WON)
+    ax.set_yticks(range(len(shares)), list(shares))
+    ax.invert_yaxis()
+    ax.axvline(0, color=QUIET, linewidth=0.8)
+    ax.set(xlabel="% of the outcome explained on unseen rows")
+    return ax
+
+
 class MirrorDisplay:
     """The mirror statistics of a fitted selector with their threshold, as scikit-learn's displays are used.
 
