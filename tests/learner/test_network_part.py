@@ -174,7 +174,7 @@ def test_rows_that_are_held_out_do_not_change_what_networks_and_trees_learn():
     outcome = half.response.values.copy()
     outcome[half.inputs.n_seen :] = 9.0
     spoilt = replace(half, response=Response(outcome))
-    after = spoilt.beside_it(Weights(1, 1), engine, 0)
+    after = spoilt.beside_it(Weights(1, 1), engine, 0, 0)
     np.testing.assert_array_equal(after.network, half.network)
     np.testing.assert_array_equal(after.trees, half.trees)
 

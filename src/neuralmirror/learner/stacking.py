@@ -67,7 +67,7 @@ def learn(
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
     turns = Turns.together(inputs) if turns is None else turns
-    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort)
+    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort, turns)
     weights, counts = {"sparse": unseen.weight_of_sparse()}, unseen.weights()
     network, trees = Part(), Part()
     if counts.network:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.network_part import goal_beside, outcomes, plausible
+from neuralmirror.learner.network_part import Turns, goal_beside, outcomes, plausible
 from neuralmirror.learner.outcome import codes, expected, explained, probabilities
 from neuralmirror.learner.perceptron import fit_networks
 from neuralmirror.learner.sparse import QUICK, Effort, Response, SparseFit, fit_sparse
@@ -69,8 +69,12 @@ class Half:
         """What the sparse part expects of the unseen rows."""
         return probabilities(self.predicted(), self.response.classes)
 
-    def beside_it(self, asked: Weights, engine: Engine, seed: int) -> Half:
-        """The same with what is asked for of networks and trees; features have the direction followed most."""
+    def beside_it(self, asked: Weights, engine: Engine, seed: int, company: int) -> Half:
+        """The same with what is asked for of networks and trees; features have the direction followed most.
+
+        Trees also read features that are not plausible, as many as a turn has directions: there they must find their
+        way among as many.
+        """
         plain, reads = self.inputs.one_direction(self.sparse.strengths().argmax(axis=1)), plausible(self.sparse)
         network, trees, seen = self.network, self.trees, self.inputs.n_seen
         if asked.network:
@@ -78,6 +82,8 @@ class Half:
             fit = fit_networks(self.inputs, plain, reads, np.zeros_like(reads), goal, *settings)
             network = (outcomes(fit.fitted(), goal) - outcomes(fit.line(seen), goal))[0, seen:]
         if asked.trees:
+            others = np.flatnonzero(~reads[0])
+            reads[0, others[np.linspace(0, len(others), min(company, len(others)), endpoint=False, dtype=int)]] = True
             outputs = outputs_of_trees(plain, self.response, reads[0])[seen:]
             trees = expected(outputs, self.response.classes) - self.by_sparse()
         return replace(self, network=network, trees=trees)
@@ -128,32 +134,42 @@ class Unseen:
 
 
 def fit_half(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, number: int, asked: Weights, n_jobs: int = 1
+    inputs: Inputs,
+    response: Response,
+    engine: Engine,
+    seed: int,
+    number: int,
+    asked: Weights,
+    company: int = 0,
+    n_jobs: int = 1,
 ) -> Half:
     """Fit the sparse part on one half of the rows, and what is asked for beside it."""
     order, half = halves(inputs, seed)[number]
     seen, goal = inputs.rows(order, half), response.rows(order)
     sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device, n_jobs=n_jobs)
-    return Half(seen, goal, sparse).beside_it(asked, engine, seed + number)
+    return Half(seen, goal, sparse).beside_it(asked, engine, seed + number, company)
 
 
 def fit_all_and_halves(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort
+    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort, turns: Turns
 ) -> tuple[SparseFit, Unseen]:
     """The sparse part on all rows, and what fits on half of them predict of the other half."""
+
+    company = int(np.bincount(turns.of_feature).max()) * inputs.n_directions
 
     def whole() -> SparseFit:
         return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
 
     def first() -> Unseen:
         asked = Weights(*[float(engine.learner == "auto")] * 2)
-        return Unseen((fit_half(inputs, response, engine, seed, 0, asked),))
+        return Unseen((fit_half(inputs, response, engine, seed, 0, asked, company),))
 
     sparse, unseen = at_once(whole, first, engine.n_jobs)
     may_count = unseen.weights()
     if not any(may_count):
         return sparse, unseen
-    return sparse, Unseen((*unseen.halves, fit_half(inputs, response, engine, seed, 1, may_count, engine.n_jobs)))
+    second = fit_half(inputs, response, engine, seed, 1, may_count, company, engine.n_jobs)
+    return sparse, Unseen((*unseen.halves, second))
 
 
 def halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
