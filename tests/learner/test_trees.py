@@ -6,10 +6,12 @@ from scipy.special import expit, softmax
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from neuralmirror.learner.boosting import BINS, DEPTH, NONE, RATE, boost, moves_when_redrawn
+from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns
 from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.trees import EDGES, outputs_of_trees, trees_strengths
+from neuralmirror.learner.weighing import Unseen, Weights, fit_half
 
 
 def steps(seed=0, n=600, columns=5):
@@ -143,6 +145,19 @@ def test_what_a_covariate_explains_is_not_looked_for_elsewhere():
         for each in (inputs, told)
     )
     assert (beside < 0.3 * without).all()
+
+
+def test_trees_are_weighed_among_features_that_mean_nothing():
+    """In xor no single question tells anything, so among many columns trees find nothing, and have no weight there."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (400, 120))
+    y = np.sign(x[:, 0] * x[:, 1]) + 0.1 * rng.standard_normal(400)
+    values = np.concatenate([x.T[:, None], rng.uniform(-1, 1, (120, 2, 400))], axis=1).astype(np.float32)
+    inputs = Inputs(values, np.arange(120), np.empty((400, 0)), 400)
+    alone, company = (
+        fit_half(inputs, Response(y[:, None] / y.std()), Engine(), 0, 0, Weights(0, 1), count) for count in (0, 120)
+    )
+    assert Unseen((company,)).weights().trees < 0.1 < Unseen((alone,)).weights().trees
 
 
 def test_rows_that_are_held_out_do_not_change_what_trees_learn():
