@@ -24,6 +24,14 @@ ROWS = 1024  # on which outputs are compared
 EDGES = ndtri(np.arange(1, BINS) / BINS).astype(np.float32)  # of bins of normal scores, each as likely as any other
 
 
+def in_company(reads: Flags, count: int) -> Flags:
+    """The features that are read, and so many of the others, evenly chosen: trees must find their way among them."""
+    others = np.flatnonzero(~reads)
+    joined = reads.copy()
+    joined[others[np.linspace(0, len(others), min(count, len(others)), endpoint=False, dtype=int)]] = True
+    return joined
+
+
 def outputs_of_trees(plain: Inputs, response: Response, reads: Flags) -> Floats:
     """f at all rows of trees grown on the rows seen, (n, q); each feature that is read has one direction."""
     read = plain.features(np.flatnonzero(reads))

@@ -25,7 +25,7 @@ from neuralmirror.learner.outcome import codes, expected, explained, probabiliti
 from neuralmirror.learner.perceptron import fit_networks
 from neuralmirror.learner.sparse import QUICK, Effort, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
-from neuralmirror.learner.trees import outputs_of_trees
+from neuralmirror.learner.trees import in_company, outputs_of_trees
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -72,8 +72,7 @@ class Half:
     def beside_it(self, asked: Weights, engine: Engine, seed: int, company: int) -> Half:
         """The same with what is asked for of networks and trees; features have the direction followed most.
 
-        Trees also read features that are not plausible, as many as a turn has directions: there they must find their
-        way among as many.
+        The company of the features that trees read are others, as many as a turn has directions.
         """
         plain, reads = self.inputs.one_direction(self.sparse.strengths().argmax(axis=1)), plausible(self.sparse)
         network, trees, seen = self.network, self.trees, self.inputs.n_seen
@@ -82,9 +81,7 @@ class Half:
             fit = fit_networks(self.inputs, plain, reads, np.zeros_like(reads), goal, *settings)
             network = (outcomes(fit.fitted(), goal) - outcomes(fit.line(seen), goal))[0, seen:]
         if asked.trees:
-            others = np.flatnonzero(~reads[0])
-            reads[0, others[np.linspace(0, len(others), min(company, len(others)), endpoint=False, dtype=int)]] = True
-            outputs = outputs_of_trees(plain, self.response, reads[0])[seen:]
+            outputs = outputs_of_trees(plain, self.response, in_company(reads[0], company))[seen:]
             trees = expected(outputs, self.response.classes) - self.by_sparse()
         return replace(self, network=network, trees=trees)
 
