@@ -35,14 +35,14 @@ def in_company(reads: Flags, count: int) -> Flags:
 def outputs_of_trees(plain: Inputs, response: Response, reads: Flags) -> Floats:
     """f at all rows of trees grown on the rows seen, (n, q); each feature that is read has one direction."""
     read = plain.features(np.flatnonzero(reads))
-    return boost(_all_bins(read, read.scores), response.values, response.classes, plain.n_seen).fitted.T
+    return boost(_bins_with_covariates(read), response.values, response.classes, plain.n_seen).fitted.T
 
 
 def trees_strengths(inputs: Inputs, response: Response, reads: Flags, turns: Turns, n_jobs: int = 1) -> Floats:
     """How strongly trees follow each direction in the turn of its feature, (p, K+1)."""
     found = np.zeros((inputs.n_features, inputs.n_directions))
     read = turns.plain.features(np.flatnonzero(reads)).one_direction(np.zeros(reads.sum(), dtype=np.intp))
-    other_bins = _all_bins(read, read.scores)
+    other_bins = _bins_with_covariates(read)
     of_other = np.append(turns.of_feature[reads][read.feature], np.full(read.covariates.shape[1], NONE))
 
     def in_turn(turn: int) -> None:
@@ -67,12 +67,12 @@ def _strengths(trees: Trees, bins: Bins, blocks: NDArray[np.intp], rows: int) ->
     return np.asarray(np.sqrt(np.square(moves, dtype=np.float64).sum(axis=1).mean(axis=1) / 2))
 
 
-def _all_bins(inputs: Inputs, scores: NDArray[np.float32]) -> Bins:
+def _bins_with_covariates(inputs: Inputs) -> Bins:
     """The bins of all directions and of the covariates, (c(K+1) + d, n)."""
     if not inputs.covariates.shape[1]:
-        return _bins(scores)
+        return _bins(inputs.scores)
     covariates = normal_scores(inputs.covariates.T[:, None].astype(np.float32), inputs.n_seen)
-    return np.concatenate([_bins(scores), _bins(covariates)])
+    return np.concatenate([_bins(inputs.scores), _bins(covariates)])
 
 
 def _bins(scores: NDArray[np.float32]) -> Bins:
