@@ -1,7 +1,7 @@
 """How does a fit at the default settings compare with Model-X knockoffs and a lasso, in the same run?
 
 Goal: no more seconds than MVR knockoffs with a lasso on linear truths, and power where the lasso has none. Last answer:
-1.5 times as many with p = 500, 0.3 times with p = 2000.
+1.1 times as many with p = 500, 0.4 times with p = 2000.
 Run: python benchmarks/default.py [1000x500-linear ...]
 
 Knockoffs are knockpy's (MVR, Ledoit-Wolf covariance, cross-validated lasso) where it is installed, and our own

@@ -99,14 +99,18 @@ class Unseen:
         return shrunken_slope(half.left() + effects, effects) or 1.0
 
     def weights(self) -> Weights:
-        """The slope of what the sparse part leaves on what networks say, and of what both leave on what trees say."""
+        """The slope of what the sparse part leaves on what networks say, and of what both leave on what trees say.
+
+        They are used as they are told, to two decimals: a weight of less than that is not worth a fit on all rows.
+        """
         left, network, trees = (
             self._of_all(Half.left),
             self._of_all(lambda half: half.network),
             self._of_all(lambda half: half.trees),
         )
-        of_network = shrunken_slope(left, network)
-        return Weights(of_network, shrunken_slope(left - of_network * network, trees - of_network * network))
+        of_network = round(shrunken_slope(left, network), 2)
+        of_trees = round(shrunken_slope(left - of_network * network, trees - of_network * network), 2)
+        return Weights(of_network, of_trees)
 
     def _of_all(self, values: Callable[[Half], Floats | float]) -> Floats:
         """Values (n, q) of the unseen rows of all halves."""
