@@ -34,7 +34,7 @@ TRIPLE_WORK = 5e10  # operations that a first look at all triples may take: it h
 LEAST_TRIPLE_ROWS = 200  # fewer find too little
 SECOND_LOOK = 20_000  # triples that chance alone would send on to a look at all rows
 CHUNK = 2**27  # bytes of intermediate values of one thread
-STRIPS = 8  # of the square of all pairs, at least: a strip has none of the pairs that are in those before it
+STRIPS = 16  # of the square of all pairs, at least: a strip has none of the pairs that are in those before it
 
 
 def curved_features(inputs: Inputs, residual: Floats) -> Indices:
