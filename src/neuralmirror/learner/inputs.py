@@ -88,7 +88,7 @@ class Inputs:
             return None
         if "lines" not in self._products:
             (fixed,) = terms.covariate_term(self.covariates, self.directions.shape[2], self.n_seen)
-            lines = [line for feature in range(self.n_features) for line in self.lines(feature)]
+            lines = [option.columns for options in self.line_terms for option in options]
             seen = np.concatenate([fixed.columns, *lines])[:, : self.n_seen]
             self._products["lines"] = products_of_rows(seen, n_jobs)
         return self._products["lines"]
@@ -98,7 +98,15 @@ class Inputs:
         """The products that were taken."""
         return {}
 
-    def lines(self, feature: int) -> list[terms.Block]:
+    @cached_property
+    def line_terms(self) -> list[list[terms.Option]]:
+        """The lines of every feature's directions, of orthogonal columns where they have several."""
+        return [
+            [terms.Option(terms.LINE, line, ((feature, k),)) for k, line in enumerate(self._lines(feature))]
+            for feature in range(self.n_features)
+        ]
+
+    def _lines(self, feature: int) -> list[terms.Block]:
         """The columns of the line of each of a feature's directions, (c, n) each and orthogonal."""
         block = self.block(feature)
         return list(block) if block.shape[1] == 1 else terms.orthogonal(block, self.n_seen)

@@ -225,11 +225,12 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None, sw
 
 def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
     """The covariates, a term for each feature, and one for each pair and triple."""
-    curved = set(structure.curved.tolist())
-    n = inputs.directions.shape[2]
+    mains = list(inputs.line_terms)
+    for feature in structure.curved.tolist():
+        mains[feature] = main_term(inputs, feature, curved=True)
     return [
-        terms.covariate_term(inputs.covariates, n, inputs.n_seen),
-        *(main_term(inputs, feature, feature in curved) for feature in range(inputs.n_features)),
+        terms.covariate_term(inputs.covariates, inputs.directions.shape[2], inputs.n_seen),
+        *mains,
         *(pair_term([inputs] * 2, pair, waves) for pair, waves in structure.pairs_with_waves()),
         *(triple_term([inputs] * 3, triple) for triple in structure.triples.tolist()),
     ]
@@ -237,7 +238,7 @@ def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
 
 def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
     """The line of each direction and, where the feature may be curved, its waves."""
-    options = [Option(LINE, line, ((feature, k),)) for k, line in enumerate(inputs.lines(feature))]
+    options = list(inputs.line_terms[feature])
     if curved:
         for kind, count in ((SMOOTH, SMOOTH_WAVES), (ROUGH, ROUGH_WAVES)):
             values = terms.orthogonal(terms.centred(inputs.waves(feature, count), inputs.n_seen), inputs.n_seen)
