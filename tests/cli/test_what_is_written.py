@@ -52,7 +52,7 @@ def test_pieces_are_there_until_the_results_are(tmp_path: Path, monkeypatch: pyt
     partial = tmp_path / "res.partial"
     monkeypatch.setattr(report_run, "render", lambda f: kept.append(len([*partial.rglob("*.npz")])) or render(f))
     assert run("select", write(tmp_path / "d.csv"), "--target", "y", "-o", tmp_path / "res", *FAST, "--quiet") == 0
-    assert kept == [12 + 2]  # a turn for each feature, what they share, and the draw
+    assert kept == [12 + 4]  # a turn for each feature, the fit they share, weights, what is beside it, and the draw
     assert not partial.exists()
 
 

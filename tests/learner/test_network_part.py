@@ -135,14 +135,13 @@ def test_of_pure_noise_about_one_direction_in_all_passes():
 
 def test_networks_count_where_many_features_act_together_and_nowhere_else():
     q, hidden = dense_problem(1)
-    inputs, plain = inputs_of(q.x)
-    turns = Turns(plain, np.arange(30) % 5)
-    dense = learn(inputs, Response(q.y[:, None]), Engine(), 0, turns=turns)
+    inputs, _ = inputs_of(q.x)
+    dense = learn(inputs, Response(q.y[:, None]), Engine(), 0)
     assert dense.weights["network"] > 0.5
     assert dense.explained["network"] > 0.02
     assert dense.strengths[hidden, 0] > 2 * dense.strengths[hidden, 1:].max()
     line = q.x[:, :10] @ np.linspace(0.2, 1, 10)
-    straight = learn(inputs, Response((line / line.std())[:, None]), Engine(), 0, turns=turns)
+    straight = learn(inputs, Response((line / line.std())[:, None]), Engine(), 0)
     assert straight.weights["network"] < 0.1
 
 

@@ -96,7 +96,7 @@ def test_the_exchange_holds_for_features_that_only_a_network_finds(scheme):
     q, hidden = dense_problem(0, n=600, p=20)
     drawn, engine = conditional_directions(q, 2, (7,)), Engine()
     fit, before = scheme(drawn, standard_response(q), engine, SEED)
-    assert fit.beside.network.weight > 0
+    assert fit.weights["network"] > 0
     for feature in (hidden, 12):
         _, after = scheme(exchanged(drawn, feature, 2), standard_response(q), engine, SEED)
         np.testing.assert_array_equal(after[feature], exchanged_strengths(before, feature, 2)[feature])
@@ -112,7 +112,7 @@ def test_the_exchange_holds_where_trees_count(scheme, classes):
     q = StandardisedData(x, y, np.empty((500, 0)), classes=classes)
     drawn, engine = conditional_directions(q, 2, (7,)), Engine(network=QUICK)
     fit, before = scheme(drawn, standard_response(q), engine, SEED)
-    assert fit.beside.trees.weight > 0
+    assert fit.weights["trees"] > 0
     for feature in (1, 6):
         _, after = scheme(exchanged(drawn, feature, 2), standard_response(q), engine, SEED)
         np.testing.assert_array_equal(after[feature], exchanged_strengths(before, feature, 2)[feature])

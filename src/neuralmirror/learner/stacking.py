@@ -7,46 +7,41 @@ Where networks or trees have no weight (see `weighing`) there are none, so a tru
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns, network_strengths, plausible
 from neuralmirror.learner.outcome import LOGIT, codes, expected, explained
 from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_network
-from neuralmirror.learner.sparse import FULL, Effort, Response, SparseFit
+from neuralmirror.learner.sparse import Response, SparseFit, fit_sparse
 from neuralmirror.learner.trees import trees_strengths
-from neuralmirror.learner.weighing import fit_all_and_halves, halves
+from neuralmirror.learner.weighing import Weighed, two_halves, weigh
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Part:
-    """How strongly networks, or trees, follow each direction, and how much they count."""
-
-    strengths: Floats = field(default_factory=lambda: np.zeros((1, 1)))  # (p, K+1); anything where they do not count
-    weight: float = 0.0
-
-
-@dataclass(frozen=True)
 class Beside:
-    """The parts beside the sparse one."""
+    """How strongly networks and trees follow each direction, (p, K+1); zero where they do not count."""
 
-    network: Part = field(default_factory=Part)
-    trees: Part = field(default_factory=Part)
+    network: Floats
+    trees: Floats
 
-    def with_sparse(self, strengths: Floats) -> Floats:
+    def with_sparse(self, sparse: Floats, weights: dict[str, float]) -> Floats:
         """The strengths (p, K+1) of all parts, given those of the sparse one.
 
         What a network says beyond lines has next to nothing in common with the sparse part; trees say the same again.
         """
-        both = np.hypot(strengths, self.network.weight * self.network.strengths)
-        return np.asarray((1 - self.trees.weight) * both + self.trees.weight * self.trees.strengths)
+        of_trees = weights.get("trees", 0.0)
+        both = np.hypot(weights["sparse"] * sparse, weights.get("network", 0.0) * self.network)
+        return np.asarray((1 - of_trees) * both + of_trees * self.trees)
 
 
 @dataclass(frozen=True)
@@ -57,29 +52,37 @@ class LearnerFit:
     weights: dict[str, float]
     explained: dict[str, float]  # share of the outcome's variance on rows that nothing fitted has seen
     sparse: SparseFit | None
-    beside: Beside = field(default_factory=Beside)
 
 
-def learn(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort = FULL, turns: Turns | None = None
-) -> LearnerFit:
-    """Fit the parts that `engine.learner` names and weigh them; in one turn for all features unless told otherwise."""
+def learn(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
+    """Fit the parts that `engine.learner` names, which see all directions at once, and weigh them."""
     if engine.learner == "network":
         return _network_alone(inputs, response, engine, seed)
-    turns = Turns.together(inputs) if turns is None else turns
-    sparse, unseen = fit_all_and_halves(inputs, response, engine, seed, effort, turns)
-    weights, counts = {"sparse": unseen.weight_of_sparse()}, unseen.weights()
-    network, trees = Part(), Part()
-    if counts.network:
-        network = Part(network_strengths(inputs, response, sparse, turns, engine, seed), counts.network)
-    if counts.trees:
+    whole = partial(fit_sparse, inputs, response, seed, device=engine.device, n_jobs=engine.n_jobs)
+    turns = Turns.together(inputs)
+    halves = partial(weigh, inputs, response, engine, seed, turns)
+    sparse, weighed = at_once(whole, halves, engine.n_jobs)
+    beside = fit_beside(inputs, response, sparse, weighed, turns, engine, seed)
+    return stacked(sparse, weighed, beside)
+
+
+def fit_beside(
+    inputs: Inputs, response: Response, sparse: SparseFit, weighed: Weighed, turns: Turns, engine: Engine, seed: int
+) -> Beside:
+    """Networks and trees on all rows, as far as they count."""
+    network = trees = np.zeros((inputs.n_features, inputs.n_directions))
+    if weighed.weights.get("network"):
+        network = network_strengths(inputs, response, sparse, turns, engine, seed)
+    if weighed.weights.get("trees"):
         found = trees_strengths(inputs, response, plausible(sparse)[0], turns, engine.n_jobs)
-        trees = Part(found / (LOGIT if response.classes else 1.0), counts.trees)
-    if engine.learner == "auto":
-        weights |= counts._asdict()
-    beside = Beside(network, trees)
-    strengths = beside.with_sparse(weights["sparse"] * sparse.strengths())
-    return LearnerFit(strengths, weights, unseen.explained(counts), sparse, beside)
+        trees = found / (LOGIT if response.classes else 1.0)
+    return Beside(network, trees)
+
+
+def stacked(sparse: SparseFit, weighed: Weighed, beside: Beside) -> LearnerFit:
+    """All parts of a fit together."""
+    strengths = beside.with_sparse(sparse.strengths(), weighed.weights)
+    return LearnerFit(strengths, weighed.weights, weighed.explained, sparse)
 
 
 def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int) -> LearnerFit:
@@ -87,7 +90,7 @@ def _network_alone(inputs: Inputs, response: Response, engine: Engine, seed: int
     goal, strengths = Goal(codes(response), response.classes), np.zeros((inputs.n_features, inputs.n_directions))
     kept, fit = fit_followed(inputs, goal, engine, seed)
     strengths[kept] = fit.strengths(len(kept))
-    order, half = halves(inputs, seed)[0]
+    order, half = two_halves(inputs, seed)[0]
     part = replace(goal, targets=goal.targets[order])
     trial = fit_followed(inputs.rows(order, half), part, engine, seed)[1].fitted()[0]
     shares = expected(trial, response.classes)[half:]

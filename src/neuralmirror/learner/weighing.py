@@ -17,13 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns, goal_beside, outcomes, plausible
 from neuralmirror.learner.outcome import codes, expected, explained, probabilities
 from neuralmirror.learner.perceptron import fit_networks
-from neuralmirror.learner.sparse import QUICK, Effort, Response, SparseFit, fit_sparse
+from neuralmirror.learner.sparse import QUICK, Response, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
 from neuralmirror.learner.trees import in_company, outputs_of_trees
 
@@ -36,6 +35,14 @@ class Weights(NamedTuple):
 
     network: float
     trees: float
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """What each part counts, and the share of the outcome's variance that it explains: on rows that none has seen."""
+
+    weights: dict[str, float]
+    explained: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -145,35 +152,30 @@ def fit_half(
     n_jobs: int = 1,
 ) -> Half:
     """Fit the sparse part on one half of the rows, and what is asked for beside it."""
-    order, half = halves(inputs, seed)[number]
+    order, half = two_halves(inputs, seed)[number]
     seen, goal = inputs.rows(order, half), response.rows(order)
     sparse = fit_sparse(seen, goal, seed + 17 * (number + 1), effort=QUICK, device=engine.device, n_jobs=n_jobs)
     return Half(seen, goal, sparse).beside_it(asked, engine, seed + number, company)
 
 
-def fit_all_and_halves(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, effort: Effort, turns: Turns
-) -> tuple[SparseFit, Unseen]:
-    """The sparse part on all rows, and what fits on half of them predict of the other half."""
-
+def weigh(inputs: Inputs, response: Response, engine: Engine, seed: int, turns: Turns) -> Weighed:
+    """Fit one half of the rows and predict the other; the same with both exchanged where more than the sparse part
+    may count. Half of the threads are left for fits on all rows.
+    """
+    n_jobs = max(1, engine.n_jobs // 2)
     company = int(np.bincount(turns.of_feature).max()) * inputs.n_directions
-
-    def whole() -> SparseFit:
-        return fit_sparse(inputs, response, seed, effort=effort, device=engine.device, n_jobs=engine.n_jobs)
-
-    def first() -> Unseen:
-        asked = Weights(*[float(engine.learner == "auto")] * 2)
-        return Unseen((fit_half(inputs, response, engine, seed, 0, asked, company),))
-
-    sparse, unseen = at_once(whole, first, engine.n_jobs)
+    asked = Weights(*[float(engine.learner == "auto")] * 2)
+    first = fit_half(inputs, response, engine, seed, 0, asked, company, n_jobs)
+    unseen = Unseen((first,))
     may_count = unseen.weights()
-    if not any(may_count):
-        return sparse, unseen
-    second = fit_half(inputs, response, engine, seed, 1, may_count, company, engine.n_jobs)
-    return sparse, Unseen((*unseen.halves, second))
+    if any(may_count):
+        unseen = Unseen((first, fit_half(inputs, response, engine, seed, 1, may_count, company, n_jobs)))
+    counts = unseen.weights()
+    weights = {"sparse": unseen.weight_of_sparse()}
+    return Weighed(weights | counts._asdict() if any(asked) else weights, unseen.explained(counts))
 
 
-def halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
+def two_halves(inputs: Inputs, seed: int) -> list[tuple[Indices, int]]:
     """Two orders of the rows with how many come first: each half first once."""
     order = np.random.default_rng([seed, 3]).permutation(inputs.n_seen)
     half = inputs.n_seen // 2

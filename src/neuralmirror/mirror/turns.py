@@ -15,13 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror._internal.cache import cached, load, store
 from neuralmirror._internal.pieces import elsewhere, run_pieces
+from neuralmirror._internal.threads import at_once
 from neuralmirror.learner import terms
 from neuralmirror.learner.blocks import joined_products, products_of_rows
 from neuralmirror.learner.engine import Engine
@@ -35,18 +36,21 @@ from neuralmirror.learner.sparse import (
     SparseFit,
     Structure,
     build_terms,
+    fit_sparse,
     main_term,
     pair_term,
     triple_term,
 )
-from neuralmirror.learner.stacking import Beside, LearnerFit, Part, learn
+from neuralmirror.learner.stacking import Beside, LearnerFit, fit_beside, stacked
 from neuralmirror.learner.terms import Option, Terms
+from neuralmirror.learner.weighing import Weighed, weigh
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.simultaneous import simultaneous
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+Stored = TypeVar("Stored")
 Kept = TypeVar("Kept", Structure, Chain)
 
 TURNS = 16
@@ -89,11 +93,20 @@ def by_turns(
     plain = Inputs(
         directions.values[:, :1], directions.feature, directions.covariates, inputs.n_seen, inputs.picked_from
     )
-    common = _common_fit(inputs, response, engine, seed, Turns(plain, _turn_of_feature(turns)), draw)
-    assert common.sparse is not None
-    chains = Chains(inputs, plain, response, common.sparse.structure, seed, turns, sweeps)
-    found = common.weights["sparse"] * sparse_strengths(chains, engine.n_jobs, draw)
-    return common, unblinded(common.beside.with_sparse(found), order)
+    together = Turns(plain, _turn_of_feature(turns))
+
+    def by_sparse() -> tuple[SparseFit, Floats]:
+        common = _common_fit(inputs, response, engine, seed, draw)
+        chains = Chains(inputs, plain, response, common.structure, seed, turns, sweeps)
+        return common, sparse_strengths(chains, engine.n_jobs, draw)
+
+    def by_halves() -> Weighed:
+        return _kept(draw, "weights", Weighed, partial(weigh, inputs, response, engine, seed, together))
+
+    (common, strengths), weighed = at_once(by_sparse, by_halves, engine.n_jobs)
+    fitted = partial(fit_beside, inputs, response, common, weighed, together, engine, seed)
+    beside = _kept(draw, "beside", Beside, fitted)
+    return stacked(common, weighed, beside), unblinded(beside.with_sparse(strengths, weighed.weights), order)
 
 
 def _turns(p: int, count: int) -> list[Indices]:
@@ -110,11 +123,8 @@ def _turn_of_feature(turns: list[Indices]) -> Indices:
 
 @dataclass(frozen=True)
 class Common:
-    """The common fit as it is kept on disk: of the sparse part its structure and its chain, which tell its terms."""
+    """The fit of the sparse part to all directions as it is kept: its structure and its chain, which tell its terms."""
 
-    strengths: Floats
-    weights: dict[str, float]
-    explained: dict[str, float]
     curved: Indices
     pairs: Indices
     waves: Indices
@@ -125,41 +135,32 @@ class Common:
     fitted: Floats
     residual: Floats
     noise_variance: float
-    network_strengths: Floats
-    network_weight: float
-    trees_strengths: Floats
-    trees_weight: float
 
     @classmethod
-    def of(cls, fit: LearnerFit) -> Common:
+    def of(cls, fit: SparseFit) -> Common:
         """What is kept of a fit."""
-        assert fit.sparse is not None
-        parts: dict[str, Any] = {**vars(fit.sparse.structure), **vars(fit.sparse.chain)}
-        for name, part in vars(fit.beside).items():
-            parts |= {f"{name}_strengths": part.strengths, f"{name}_weight": part.weight}
-        return cls(fit.strengths, fit.weights, fit.explained, **parts)
+        return cls(**vars(fit.structure), **vars(fit.chain))
 
-    def fit(self, inputs: Inputs) -> LearnerFit:
+    def fit(self, inputs: Inputs) -> SparseFit:
         """The fit again."""
         structure = self._part(Structure)
         every = terms.assemble(build_terms(inputs, structure), inputs.n_possible, inputs.n_seen)
-        sparse = SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
-        network = Part(self.network_strengths, self.network_weight)
-        beside = Beside(network, Part(self.trees_strengths, self.trees_weight))
-        return LearnerFit(self.strengths, self.weights, self.explained, sparse, beside)
+        return SparseFit(every, self._part(Chain), structure, (inputs.n_features, inputs.n_directions))
 
     def _part(self, kind: type[Kept]) -> Kept:
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
 
-def _common_fit(
-    inputs: Inputs, response: Response, engine: Engine, seed: int, turns: Turns, draw: Path | None
-) -> LearnerFit:
-    """The sparse fit that sees all directions alike, and the networks of all turns; from disk where it was kept."""
-    compute = partial(learn, inputs, response, engine, seed, SEARCH, turns)
-    if draw is None:
-        return compute()
-    return cached(draw.parent, f"common-of-{draw.name}", Common, lambda: Common.of(compute())).fit(inputs)
+def _common_fit(inputs: Inputs, response: Response, engine: Engine, seed: int, draw: Path | None) -> SparseFit:
+    """The sparse fit that sees all directions alike; from disk where it was kept."""
+    device, n_jobs = engine.device, engine.n_jobs - engine.n_jobs // 2
+    compute = partial(fit_sparse, inputs, response, seed, effort=SEARCH, device=device, n_jobs=n_jobs)
+    return compute() if draw is None else _kept(draw, "common", Common, lambda: Common.of(compute())).fit(inputs)
+
+
+def _kept(draw: Path | None, part: str, kind: type[Stored], compute: Callable[[], Stored]) -> Stored:
+    """A part of the work of a draw; from disk where it was kept."""
+    return compute() if draw is None else cached(draw.parent, f"{part}-of-{draw.name}", kind, compute)
 
 
 def sparse_strengths(chains: Chains, n_jobs: int, draw: Path | None = None) -> Floats:
