@@ -18,7 +18,7 @@ from torch import Tensor
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import embedding
 from neuralmirror.learner.blocks import largest_of_blocks, places_beyond
-from neuralmirror.learner.embedding import FINE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
+from neuralmirror.learner.embedding import CUBE_WAVES, FINE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.terms import orthogonal
 
@@ -43,7 +43,7 @@ def curved_features(inputs: Inputs, residual: Floats) -> Indices:
     candidates = np.flatnonzero(inputs.single)
     tests = max(1, len(candidates) * inputs.n_directions * 2)
     cuts = [chi2.isf(1 / tests, count * len(r)) for count in (SMOOTH_WAVES, ROUGH_WAVES)]
-    z = _of_waves(inputs, candidates, r)  # (c, K+1, b, q)
+    z = _of_waves(inputs, candidates, r, ROUGH_WAVES)  # (c, K+1, b, q)
     smooth, rough = z[:, :, :SMOOTH_WAVES].sum(axis=(2, 3)), z.sum(axis=(2, 3))  # (c, K+1)
     return np.asarray(candidates[(smooth.max(axis=1) > cuts[0]) | (rough.max(axis=1) > cuts[1])])
 
@@ -62,7 +62,7 @@ def best_relations(inputs: Inputs, goals: Floats, lines_only: bool) -> Floats:
         columns = inputs.first_column[plain]
         kinds = [(_of_lines(inputs.directions[columns, :, None, : inputs.n_seen], r), 1)]
         if not lines_only:
-            z = _of_waves(inputs, plain, r)  # (p, K+1, waves, g)
+            z = _of_waves(inputs, plain, r, ROUGH_WAVES)  # (p, K+1, waves, g)
             kinds += [(z[:, :, :SMOOTH_WAVES], SMOOTH_WAVES), (z, ROUGH_WAVES)]
         best[plain] = np.max([_normal_score(some.sum(axis=2), count).max(axis=(1, 2)) for some, count in kinds], axis=0)
     for feature in np.flatnonzero(~inputs.single).tolist():
@@ -80,10 +80,10 @@ def _squared_products(values: NDArray[np.float32], r: NDArray[np.float32]) -> Fl
     return np.asarray(np.square(products, dtype=np.float64).reshape(*values.shape[:-1], len(r)))
 
 
-def _of_waves(inputs: Inputs, chosen: Indices, r: NDArray[np.float32]) -> Floats:
-    """The squares of the products of the waves of some features with goals (g, n) of length √n: (c, K+1, waves, g)."""
+def _of_waves(inputs: Inputs, chosen: Indices, r: NDArray[np.float32], count: int) -> Floats:
+    """The squares of the products of the waves of some features with goals (g, n) of length √n: (c, K+1, count, g)."""
     columns = inputs.first_column[chosen]
-    return np.asarray(embedding.products_with_waves(inputs.seen_scores[columns], r, ROUGH_WAVES) ** 2 / inputs.n_seen)
+    return np.asarray(embedding.products_with_waves(inputs.seen_scores[columns], r, count) ** 2 / inputs.n_seen)
 
 
 def _of_lines(lines: NDArray[np.float32], r: NDArray[np.float32]) -> Floats:
@@ -176,6 +176,24 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu", n
         best[tuple(triple)] = max(best.get(tuple(triple), 0.0), score)
     strongest = sorted(best, key=lambda key: (-best[key], key))[:MOST_TRIPLES]
     return np.array(strongest, dtype=np.intp).reshape(-1, 3)
+
+
+def outstanding_thirds(inputs: Inputs, residual: Floats, pairs: Indices, together: Floats) -> Indices:
+    """Triples of features (t, 3): pairs, and a third feature that changes what they do together.
+
+    `together` (pairs, n, q) is what the pairs do. A third feature changes it where the product of some wave of some
+    direction with it and the residual stands out: so a b / (1 + c²) is found whole where a b is found.
+    """
+    seen, candidates = inputs.n_seen, np.flatnonzero(inputs.single)
+    if not len(pairs) or not len(candidates):
+        return np.zeros((0, 3), dtype=np.intp)
+    goals = _standardised(np.einsum("pnq,nq->np", together, residual), seen)[:, :seen].astype(np.float32)
+    squares = _of_waves(inputs, candidates, goals, CUBE_WAVES).max(axis=(1, 2))  # (c, pairs)
+    squares[(candidates[:, None, None] == pairs).any(axis=2)] = 0.0
+    tests = squares.size * inputs.n_directions * CUBE_WAVES
+    third, pair = (squares > norm.isf(0.5 / tests) ** 2).nonzero()
+    strongest = np.argsort(-squares[third, pair], kind="stable")[:MOST_TRIPLES]
+    return np.sort(np.column_stack([pairs[pair], candidates[third]])[strongest], axis=1)
 
 
 def _on(device: str, values: NDArray[np.float32]) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan, terms
 from neuralmirror.learner.blocks import joined_products
-from neuralmirror.learner.embedding import ROUGH_WAVES, SMOOTH_WAVES
+from neuralmirror.learner.embedding import CUBE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.terms import (
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Products = NDArray[np.float32]  # (columns, columns)
 
-CUBE_WAVES = 3  # of which the first and the third are odd functions
+FIRST_WITH = slice(0, 2), slice(0, 3, 2)  # the first wave with the second, and with the third
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -132,6 +132,14 @@ class SparseFit:
             self.structure.triples[others[pairs:]],
         )
 
+    def of_pairs(self) -> Floats:
+        """What each pair of the structure does together, (pairs, n, q)."""
+        first = 1 + self.shape[0]
+        options = self.terms.term_start[first : first + len(self.structure.pairs) + 1]
+        held = [slice(*ends) for ends in pairwise(self.terms.option_start[options])]
+        weights = self.chain.coefficients.astype(np.float32)
+        return np.array([self.terms.columns[columns].T @ weights[columns] for columns in held], dtype=np.float64)
+
     def part(self, kinds: tuple[int, ...]) -> Floats:
         """What the terms of some kinds contribute to the fit, (n, q)."""
         held = np.isin(self.terms.option_kind[self.terms.option_of_column], kinds)
@@ -182,8 +190,10 @@ def _curves_and_pairs(inputs: Inputs, fit: SparseFit, device: str, n_jobs: int) 
 
 def _triples(inputs: Inputs, fit: SparseFit, device: str, n_jobs: int) -> Structure:
     """Triples that stand out in the residual, which are only worth a look when curves and pairs are in."""
-    triples = scan.outstanding_triples(inputs, fit.chain.residual, device, n_jobs)
-    return replace(Structure.of_lines(), triples=triples)
+    residual = fit.chain.residual
+    triples = scan.outstanding_triples(inputs, residual, device, n_jobs)
+    with_pairs = scan.outstanding_thirds(inputs, residual, fit.structure.pairs, fit.of_pairs())
+    return replace(Structure.of_lines(), triples=np.concatenate([triples, with_pairs]))
 
 
 def _sampled(
@@ -263,10 +273,11 @@ def triple_term(sources: list[Inputs], triple: list[int]) -> list[Option]:
     given = list(zip(sources, triple, strict=True))
     one, two, three = (range(source.n_directions) for source in sources)
     places = [tuple(zip(triple, chosen, strict=True)) for chosen in product(one, two, three)]
-    lines = (source.block(feature)[:, :1] for source, feature in given)
-    odd_waves = (source.waves(feature, CUBE_WAVES)[:, ::2] for source, feature in given)
-    products, cubes = (reduce(partial(_outer, n_seen=sources[0].n_seen), values) for values in (lines, odd_waves))
-    found = [Option(TRIPLE, columns, place) for columns, place in zip(products, places, strict=True)]
+    lines = [source.block(feature)[:, :1] for source, feature in given]
+    waves = [source.waves(feature, CUBE_WAVES) for source, feature in given]
+    outer = partial(reduce, partial(_outer, n_seen=sources[0].n_seen))
+    cubes = np.concatenate([outer([every[:, two] for every in waves]) for two in FIRST_WITH], axis=1)
+    found = [Option(TRIPLE, columns, place) for columns, place in zip(outer(lines), places, strict=True)]
     orthogonal = terms.orthogonal(cubes, sources[0].n_seen)
     return found + [Option(CUBE, columns, place) for columns, place in zip(orthogonal, places, strict=True)]
 

@@ -9,7 +9,8 @@
     surface    4 × 4 waves of x_d and x_e                            pairs
     fine       the same with 8 waves of x_d, of x_e or of both       pairs
     triple     x_d x_e x_f                                           triples
-    cube       2 × 2 × 2 odd waves of x_d, x_e and x_f               triples
+    cube       2 × 2 × 2 waves of x_d, x_e and x_f: the first with   triples
+               the second, and the first with the third
 
 d, e and f are directions of different features. A term has the options of all K+1 directions of its features, so
 whatever the learner does with a term it does to X_j and its copies alike.
@@ -27,7 +28,7 @@ Block = NDArray[np.float32]  # (..., columns, n)
 
 COVARIATE, LINE, SMOOTH, ROUGH, PRODUCT, SURFACE, FINE, TRIPLE, CUBE = range(9)
 FAMILY_OF_KIND = np.array([0, 1, 1, 1, 2, 2, 2, 3, 3])
-WIDTHS = np.array([1.0, 1.0, 4.0, 12.0, 1.0, 16.0, 64.0, 1.0, 8.0])  # columns of an option of each kind
+WIDTHS = np.array([1.0, 1.0, 4.0, 12.0, 1.0, 16.0, 64.0, 1.0, 15.0])  # columns of an option of each kind
 EFFECT_SHARE = 0.05  # of the response's variance: the weak prior guess for one effect
 PARTS = {"lines": (LINE,), "curves": (SMOOTH, ROUGH), "interactions": (PRODUCT, SURFACE, FINE, TRIPLE, CUBE)}
 
