@@ -17,12 +17,8 @@ from neuralmirror.learner.compiled import compiled, dot
 
 BLOCK = 2**24  # bytes of ranks at a time
 RANGE = 3.0  # normal scores beyond are set to it
-CUBE_WAVES, SMOOTH_WAVES, FINE_WAVES, ROUGH_WAVES = (
-    3,
-    4,
-    8,
-    12,
-)  # of triples, smooth curves, fine surfaces, rough curves
+CUBE_WAVES = 3  # of triples
+SMOOTH_WAVES, FINE_WAVES, ROUGH_WAVES = 4, 8, 12  # of a smooth curve or surface, a fine surface, a rough curve
 LEAST_SPREAD = 1e-6  # of a wave; what varies less does not vary
 
 

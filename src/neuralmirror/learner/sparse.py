@@ -36,6 +36,7 @@ from neuralmirror.learner.terms import (
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 Products = NDArray[np.float32]  # (columns, columns)
 
 FIRST_WITH = slice(0, 2), slice(0, 3, 2)  # the first wave with the second, and with the third
@@ -122,9 +123,7 @@ class SparseFit:
     def in_use(self) -> Structure:
         """The structure without the curves, pairs and triples that the chain hardly ever used."""
         curves, pairs = len(self.structure.curved), len(self.structure.pairs)
-        beyond_lines = np.where(np.isin(self.terms.option_kind, (COVARIATE, LINE)), 0.0, self.chain.probabilities)
-        used = np.bincount(self.terms.term_of_option, beyond_lines, minlength=len(self.terms)) > RARE
-        mains, others = used[1 : 1 + self.shape[0]], used[1 + self.shape[0] :]
+        mains, others = self._used_beyond_lines()
         return Structure(
             self.structure.curved[mains[self.structure.curved]] if curves else self.structure.curved,
             self.structure.pairs[others[:pairs]],
@@ -132,13 +131,21 @@ class SparseFit:
             self.structure.triples[others[pairs:]],
         )
 
-    def of_pairs(self) -> Floats:
-        """What each pair of the structure does together, (pairs, n, q)."""
-        first = 1 + self.shape[0]
-        options = self.terms.term_start[first : first + len(self.structure.pairs) + 1]
+    def _used_beyond_lines(self) -> tuple[Flags, Flags]:
+        """Of which features the chain used curves, and which pairs and triples it used, more than hardly ever."""
+        beyond_lines = np.where(np.isin(self.terms.option_kind, (COVARIATE, LINE)), 0.0, self.chain.probabilities)
+        used = np.bincount(self.terms.term_of_option, beyond_lines, minlength=len(self.terms)) > RARE
+        return used[1 : 1 + self.shape[0]], used[1 + self.shape[0] :]
+
+    def pairs_in_use(self) -> tuple[Indices, Floats]:
+        """The pairs (t, 2) that the chain used more than hardly ever, and what each does together, (t, n, q)."""
+        first, used = 1 + self.shape[0], self._used_beyond_lines()[1][: len(self.structure.pairs)]
+        options = self.terms.term_start[first : first + len(used) + 1]
         held = [slice(*ends) for ends in pairwise(self.terms.option_start[options])]
         weights = self.chain.coefficients.astype(np.float32)
-        return np.array([self.terms.columns[columns].T @ weights[columns] for columns in held], dtype=np.float64)
+        together = [self.terms.columns[held[pair]].T @ weights[held[pair]] for pair in np.flatnonzero(used)]
+        shape = (-1, *self.chain.fitted.shape)
+        return self.structure.pairs[used], np.array(together, dtype=np.float64).reshape(shape)
 
     def part(self, kinds: tuple[int, ...]) -> Floats:
         """What the terms of some kinds contribute to the fit, (n, q)."""
@@ -192,7 +199,7 @@ def _triples(inputs: Inputs, fit: SparseFit, device: str, n_jobs: int) -> Struct
     """Triples that stand out in the residual, which are only worth a look when curves and pairs are in."""
     residual = fit.chain.residual
     triples = scan.outstanding_triples(inputs, residual, device, n_jobs)
-    with_pairs = scan.outstanding_thirds(inputs, residual, fit.structure.pairs, fit.of_pairs())
+    with_pairs = scan.outstanding_thirds(inputs, residual, *fit.pairs_in_use())
     return replace(Structure.of_lines(), triples=np.concatenate([triples, with_pairs]))
 
 
