@@ -27,14 +27,15 @@ def test_largest_of_blocks(each):
 @pytest.mark.parametrize("known", [[0, 1, 2], [1, 4, 5, 9], [0, 150]])
 def test_products_of_all_columns_from_those_of_some(known):
     columns, known = numbers(160, 30), np.array(known)
-    among = columns[known] @ columns[known].T
-    np.testing.assert_allclose(joined_products(columns, known, among), columns @ columns.T, rtol=1e-5, atol=1e-4)
+    others = np.setdiff1d(np.arange(160), known)
+    found = joined_products(known, columns[known] @ columns[known].T, others, columns[others] @ columns.T)
+    np.testing.assert_allclose(found, columns @ columns.T, rtol=1e-5, atol=1e-4)
 
 
 def test_known_products_may_lie_in_a_larger_matrix():
     columns, known, places = numbers(20, 30), np.array([1, 4, 6]), np.array([2, 3, 7])
-    larger = numbers(9, 9)
-    found = joined_products(columns, known, larger, places)
+    larger, others = numbers(9, 9), np.setdiff1d(np.arange(20), known)
+    found = joined_products(known, larger, others, columns[others] @ columns.T, places)
     np.testing.assert_array_equal(found[np.ix_(known, known)], larger[np.ix_(places, places)])
 
 

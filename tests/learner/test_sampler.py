@@ -54,11 +54,11 @@ def fixed_chain(terms, y, sweeps, seed=0):
             first, last = terms.term_start[term : term + 2]
             if term in held:
                 option, weight = held.pop(term)
-                residual[0] += weight * terms.columns[option]
+                residual[0] += weight * terms.columns.rows[option]
             share, within = np.full(7, np.log(SHARE)), np.full(len(terms.option_kind), -np.log(last - first))
             sampler._weigh_options(
-                first, last, terms.squares, terms.option_start, terms.option_kind, residual @ terms.columns.T, len(y),
-                noise, gains, costs, share, within, odds, means, sizes,
+                first, last, terms.squares, terms.option_start, terms.option_kind, residual @ terms.columns.rows.T,
+                len(y), noise, gains, costs, share, within, odds, means, sizes,
             )  # fmt: skip
             log_weights = np.append(odds[: last - first], np.log(1 - SHARE))
             chances = np.exp(log_weights - logsumexp(log_weights))
@@ -68,7 +68,7 @@ def fixed_chain(terms, y, sweeps, seed=0):
                 variance = 1 / (terms.squares[first + place] / NOISE + 1 / SPREAD)
                 weight = np.float32(means[place, 0, 0] + np.sqrt(variance) * rng.standard_normal())
                 held[term] = first + place, weight
-                residual[0] -= weight * terms.columns[first + place]
+                residual[0] -= weight * terms.columns.rows[first + place]
     return total / sweeps
 
 
@@ -144,7 +144,7 @@ def test_lines_that_change_places_leave_the_posterior_as_it_is(seed):
     built = [[Option(LINE, x[t, [k]], ((t, k),)) for k in range(3)] for t in range(6)]
     terms = assemble([covariate_term(np.empty((60, 0)), 60), *built], 6)
     goal = ((y - y.mean()) / y.std())[:, None]
-    kept = terms.columns @ terms.columns.T
+    kept = terms.columns.products(60)
     one, two = (sample(terms, goal, 0, 1, 80_000, 1000, products=products) for products in (None, kept))
     np.testing.assert_allclose(one.probabilities, two.probabilities, atol=0.02)
 

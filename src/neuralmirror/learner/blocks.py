@@ -85,10 +85,13 @@ def products_of_rows(rows: NDArray[Number], n_jobs: int = 1) -> NDArray[Number]:
     return products
 
 
-def joined_products(columns: Matrix, known: Indices, products: Matrix, places: Indices | None = None) -> Matrix:
-    """The products of all columns (c, n), of which those among the `known` are `products`, or at `places` of them."""
-    joined = np.empty((len(columns), len(columns)), dtype=np.float32)
+def joined_products(
+    known: Indices, products: Matrix, others: Indices, of_others: Matrix, places: Indices | None = None
+) -> Matrix:
+    """The products of all columns: those among the `known` are `products`, or at `places` of them; those of the others
+    with all are given.
+    """
+    joined = np.empty((of_others.shape[1], of_others.shape[1]), dtype=np.float32)
     _copy_known(joined, known, products, np.arange(len(known)) if places is None else places)
-    others = np.setdiff1d(np.arange(len(columns)), known)
-    _copy_others(joined, others, columns[others] @ columns.T)
+    _copy_others(joined, others, of_others)
     return joined

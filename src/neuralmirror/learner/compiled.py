@@ -27,14 +27,6 @@ def add(weight, column, to):  # type: ignore[no-untyped-def]
 
 
 @compiled_step
-def move(weight, c, q, columns, products, residual, along):  # type: ignore[no-untyped-def]
-    """Add a multiple of a column to the residual, and of its products, where they are known, to the residual's."""
-    add(np.float32(weight), columns[c], residual[q])
-    if len(products):
-        add(np.float32(weight), products[c], along[q])
-
-
-@compiled_step
 def pick(odds, here, total):  # type: ignore[no-untyped-def]
     """A place drawn by weight; `here` stands for the empty term."""
     target, place = np.random.random() * total, 0

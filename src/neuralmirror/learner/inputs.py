@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -121,6 +122,25 @@ class Inputs:
         if not self.single[feature]:
             return self.block(feature)[:, :count]
         return embedding.waves(self._scores_of(int(self.first_column[feature])), count, self.n_seen)
+
+    def first_lines(self, feature: int) -> list[terms.Block]:
+        """The line of each of a feature's directions as one row each; of a group, its first column."""
+        return self._once(("line", feature), lambda: self.block(feature)[:, :1])
+
+    def wave_blocks(self, feature: int, count: int) -> list[terms.Block]:
+        """The waves of each of a feature's directions, (count, n) each: the same arrays whenever they are asked for."""
+        return self._once((feature, count), lambda: self.waves(feature, count))
+
+    def _once(self, name: tuple[object, int], values: Callable[[], NDArray[np.float32]]) -> list[terms.Block]:
+        """Values (K+1, rows, n) by direction, made when they are first asked for."""
+        if name not in self._blocks:
+            self._blocks[name] = list(values())
+        return self._blocks[name]
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[object, int], list[terms.Block]]:
+        """Lines and waves that were asked for."""
+        return {}
 
     def one_direction(self, chosen: NDArray[np.intp]) -> Inputs:
         """Each feature in one of its directions, (p,)."""

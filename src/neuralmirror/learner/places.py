@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from neuralmirror.learner.compiled import compiled, compiled_step, move, pick
+from neuralmirror.learner.compiled import add, compiled, compiled_step, pick
 from neuralmirror.learner.terms import LINE
 
 NEAREST = 12  # lines that a line may change places with
@@ -78,6 +78,13 @@ def _weigh_nearest(  # type: ignore[no-untyped-def]
 
 
 @compiled_step
+def _move(weight, c, q, columns, products, residual, along):  # type: ignore[no-untyped-def]
+    """Add a multiple of a line to the residual, and of its products with all columns to the residual's."""
+    add(np.float32(weight), columns.rows[columns.row[c]], residual[q])
+    add(np.float32(weight), products[c], along[q])
+
+
+@compiled_step
 def change_places(  # type: ignore[no-untyped-def]
     lines, within, term_of_line, line_of_column, near, columns, squares, products, noise, gains, costs, coefficients,
     residual, along, counts, active, weights, in_use,
@@ -108,11 +115,11 @@ def change_places(  # type: ignore[no-untyped-def]
             continue
         for q in range(along.shape[0]):
             before = coefficients[here, q]
-            move(before, here, q, columns, products, residual, along)
+            _move(before, here, q, columns, products, residual, along)
             spread = math.sqrt(gains[q, there] * noise[q])
             after = gains[q, there] * along[q, there] + spread * np.random.standard_normal()
             coefficients[there, q] = after
-            move(-after, there, q, columns, products, residual, along)
+            _move(-after, there, q, columns, products, residual, along)
             counts[1][LINE] += after * after - before * before
         active[in_use[drawn]] = -1
         in_use[drawn] = term_of_line[line_of_column[there]]

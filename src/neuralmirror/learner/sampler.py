@@ -19,7 +19,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from neuralmirror.learner.compiled import compiled, compiled_step, dot, move, pick
+from neuralmirror.learner.columns import add_option, take_products
+from neuralmirror.learner.compiled import add, compiled, compiled_step, dot, pick
 from neuralmirror.learner.places import NEAREST, change_places, line_tables
 from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, WIDTHS, Terms
 
@@ -62,7 +63,7 @@ def sample(
     drawn: one for two classes, one a class for more. `products` (columns, columns) are those of the terms' columns
     over the rows seen, of use where there are no classes.
     """
-    n = terms.columns.shape[1]
+    n = terms.columns.rows.shape[1]
     outputs = response.shape[1] if classes == 0 else (1 if classes == 2 else classes)
     residual = np.zeros((outputs, n), dtype=np.float32)
     labels = np.full(n, -1, dtype=np.int64)
@@ -74,7 +75,6 @@ def sample(
         terms.columns,
         terms.squares,
         np.zeros((0, 0), dtype=np.float32) if products is None or classes else products,
-        terms.option_start,
         terms.term_start,
         terms.option_kind,
         terms.possible.astype(np.float64),
@@ -183,19 +183,13 @@ def _draw_shares(shares, counts, possible, family_of_kind):  # type: ignore[no-u
 
 
 @compiled_step
-def _take_products(first, last, columns, residual, along, n_seen):  # type: ignore[no-untyped-def]
-    """The products of the residual with some columns."""
-    for q in range(along.shape[0]):
-        for c in range(first, last):
-            along[q, c] = dot(columns[c], residual[q], n_seen)
-
-
-@compiled_step
-def _put_back(option, columns, products, option_start, coefficients, residual, along):  # type: ignore[no-untyped-def]
-    """Add what an option explains to the residual again."""
-    for c in range(option_start[option], option_start[option + 1]):
-        for q in range(residual.shape[0]):
-            move(coefficients[c, q], c, q, columns, products, residual, along)
+def _shift(sign, option, columns, products, coefficients, residual, along):  # type: ignore[no-untyped-def]
+    """Add what an option explains to the residual again, or take it out; products that are known follow."""
+    add_option(sign, option, coefficients, columns, residual)
+    if len(products):
+        for c in range(columns.option_start[option], columns.option_start[option + 1]):
+            for q in range(residual.shape[0]):
+                add(np.float32(sign * coefficients[c, q]), products[c], along[q])
 
 
 @compiled_step
@@ -252,19 +246,20 @@ def _record(first, here, odds, total, option_start, means, option_sizes, sums): 
 
 @compiled_step
 def _enter(  # type: ignore[no-untyped-def]
-    option, kind, means, columns, products, option_start, noise, gains, coefficients, residual, along, counts
+    option, kind, means, columns, products, noise, gains, coefficients, residual, along, counts
 ):
     """Draw the coefficients of the option that was picked and take what it explains from the residual."""
     number, total_square, n_weights = counts
     number[kind] += 1.0
-    for c in range(option_start[option], option_start[option + 1]):
+    first = columns.option_start[option]
+    for c in range(first, columns.option_start[option + 1]):
         for q in range(residual.shape[0]):
             spread = math.sqrt(gains[q, c] * noise[q])
-            weight = means[c - option_start[option], q] + spread * np.random.standard_normal()
+            weight = means[c - first, q] + spread * np.random.standard_normal()
             coefficients[c, q] = weight
             total_square[kind] += weight * weight
             n_weights[kind] += 1.0
-            move(-weight, c, q, columns, products, residual, along)
+    _shift(-1.0, option, columns, products, coefficients, residual, along)
 
 
 @compiled_step
@@ -315,19 +310,19 @@ def _visit_line(  # type: ignore[no-untyped-def]
 
 @compiled_step
 def _visit_terms(  # type: ignore[no-untyped-def]
-    columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen, noise,
+    columns, squares, products, term_start, option_kind, family_of_kind, residual, along, n_seen, noise,
     gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums, active, recorded,
-    single, lengths,
+    single, lengths, scratch,
 ):  # fmt: skip
     """One sweep: each term is taken out, its options are weighed against its being empty, and one of all is drawn."""
-    half_precision = 0.5 / noise[0]
+    half_precision, option_start = 0.5 / noise[0], columns.option_start
     sum_shares, sum_sizes, sum_means = sums
     for term in range(len(term_start) - 1):
         first, last = term_start[term], term_start[term + 1]
         if active[term] >= 0:
-            _put_back(active[term], columns, products, option_start, coefficients, residual, along)
+            _shift(1.0, active[term], columns, products, coefficients, residual, along)
         if not len(products):
-            _take_products(option_start[first], option_start[last], columns, residual, along, n_seen)
+            take_products(first, last, columns, residual, along, scratch, n_seen)
         if single[term]:
             kind, c = option_kind[first], option_start[first]
             log_odds = log_share[kind] - log_empty[family_of_kind[kind]]
@@ -338,10 +333,7 @@ def _visit_terms(  # type: ignore[no-untyped-def]
             active[term] = -1
             if drawn:
                 active[term] = first
-                _enter(
-                    first, kind, means[0], columns, products, option_start, noise, gains, coefficients, residual,
-                    along, counts,
-                )  # fmt: skip
+                _enter(first, kind, means[0], columns, products, noise, gains, coefficients, residual, along, counts)
             continue
         _weigh_options(
             first, last, squares, option_start, option_kind, along, n_seen, noise, gains, costs, log_share, within,
@@ -357,19 +349,19 @@ def _visit_terms(  # type: ignore[no-untyped-def]
             active[term] = first + place
             kind = option_kind[first + place]
             _enter(
-                first + place, kind, means[place], columns, products, option_start, noise, gains, coefficients,
-                residual, along, counts,
+                first + place, kind, means[place], columns, products, noise, gains, coefficients, residual, along,
+                counts,
             )  # fmt: skip
 
 
 @compiled
 def _chain(  # type: ignore[no-untyped-def]
-    columns, squares, products, option_start, term_start, option_kind, possible, residual, labels, classes,
-    sweeps, burn_in, seed, n_seen, family_of_kind, spread_guess,
+    columns, squares, products, term_start, option_kind, possible, residual, labels, classes, sweeps,
+    burn_in, seed, n_seen, family_of_kind, spread_guess,
 ):  # fmt: skip
     """All sweeps of one chain: means of sizes, probabilities, coefficients, fit, residual and noise after burn-in."""
     np.random.seed(seed)
-    outputs, n = residual.shape
+    (outputs, n), option_start = residual.shape, columns.option_start
     most, widest = _widest(term_start), _widest(option_start)
     odds, option_sizes, means = np.zeros(most + 1), np.zeros(most), np.zeros((most, widest, outputs))
     coefficients, log_share = np.zeros((len(squares), outputs)), np.zeros(len(spread_guess))
@@ -385,6 +377,7 @@ def _chain(  # type: ignore[no-untyped-def]
     single = (np.diff(term_start) == 1) & (np.diff(option_start)[term_start[:-1]] == 1) & (outputs == 1)
     along = np.zeros((outputs, len(squares)), dtype=np.float32)
     gains, costs = np.zeros((outputs, len(squares))), np.zeros((outputs, len(squares)))
+    scratch = np.zeros(_widest(columns.cross_start[term_start]))
     lines, line_of_column, term_of_line = line_tables(option_start, term_start, option_kind, len(squares))
     near, weights = np.full((len(products), NEAREST), -1), np.zeros(NEAREST + 1)
     for sweep in range(sweeps):
@@ -395,11 +388,12 @@ def _chain(  # type: ignore[no-untyped-def]
         _log_priors(shares, family_of_kind, log_share, log_empty)
         _weigh_columns(squares, option_start, option_kind, noise, spread, gains, costs)
         if len(products) and sweep % FRESH == 0:
-            _take_products(0, len(squares), columns, residual, along, n_seen)
+            for term in range(len(term_start) - 1):
+                take_products(term_start[term], term_start[term + 1], columns, residual, along, scratch, n_seen)
         _visit_terms(
-            columns, squares, products, option_start, term_start, option_kind, family_of_kind, residual, along, n_seen,
+            columns, squares, products, term_start, option_kind, family_of_kind, residual, along, n_seen,
             noise, gains, costs, log_share, log_empty, within, odds, means, option_sizes, coefficients, counts, sums,
-            active, sweep >= burn_in, single, lengths,
+            active, sweep >= burn_in, single, lengths, scratch,
         )  # fmt: skip
         if len(products):
             change_places(

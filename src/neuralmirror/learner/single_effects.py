@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import terms
-from neuralmirror.learner.blocks import products_of_rows
 from neuralmirror.learner.inputs import MOST_BYTES, Inputs
 from neuralmirror.learner.sampler import Chain, sample
 from neuralmirror.learner.sparse import Response
@@ -47,9 +46,9 @@ def single_effects(
     options = [_options(inputs, columns) for columns in blocks]
     flat = terms.assemble([terms.covariate_term(inputs.covariates, n), *options], possible or len(blocks))
     products = None
-    if not response.classes and 4 * len(flat.columns) ** 2 <= MOST_BYTES:
-        products = products_of_rows(flat.columns, n_jobs)
-    sweeps = MOST if products is not None else int(np.clip(WORK / flat.columns.size, LEAST, MOST))
+    if not response.classes and 4 * len(flat.squares) ** 2 <= MOST_BYTES:
+        products = flat.columns.products(n, n_jobs)
+    sweeps = MOST if products is not None else int(np.clip(WORK / flat.size, LEAST, MOST))
     given = flat, response.values, response.classes
     seeds = [seed * 1009 + number for number in range(CHAINS)]
     chains = in_threads(lambda s: sample(*given, s, sweeps, sweeps // 3, products=products), seeds, n_jobs)

@@ -6,8 +6,8 @@ lines first; then, until nothing new stands out in the residual: scan for curves
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from itertools import pairwise, product
+from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from neuralmirror.learner.terms import (
     SMOOTH,
     SURFACE,
     TRIPLE,
-    Block,
     Option,
     Terms,
 )
@@ -39,7 +38,9 @@ Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Products = NDArray[np.float32]  # (columns, columns)
 
-FIRST_WITH = slice(0, 2), slice(0, 3, 2)  # the first wave with the second, and with the third
+ONE_ROW = np.zeros((1, 3), dtype=np.intp)  # of each factor: the product of lines
+# Products of three waves, the first with the second of each feature, and the first with the third.
+CUBES = np.array(sorted({*product((0, 1), repeat=3), *product((0, 2), repeat=3)}))
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -54,7 +55,7 @@ class Effort(NamedTuple):
 
     def sweeps(self, every: Terms, products_known: bool) -> int:
         """The sweeps of one chain, of which the first third is not counted."""
-        return self.most if products_known else int(np.clip(self.work / every.columns.size, self.least, self.most))
+        return self.most if products_known else int(np.clip(self.work / every.size, self.least, self.most))
 
 
 FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 60, 250)
@@ -140,18 +141,18 @@ class SparseFit:
     def pairs_in_use(self) -> tuple[Indices, Floats]:
         """The pairs (t, 2) that the chain used more than hardly ever, and what each does together, (t, n, q)."""
         first, used = 1 + self.shape[0], self._used_beyond_lines()[1][: len(self.structure.pairs)]
-        options = self.terms.term_start[first : first + len(used) + 1]
-        held = [slice(*ends) for ends in pairwise(self.terms.option_start[options])]
-        weights = self.chain.coefficients.astype(np.float32)
-        together = [self.terms.columns[held[pair]].T @ weights[held[pair]] for pair in np.flatnonzero(used)]
-        shape = (-1, *self.chain.fitted.shape)
-        return self.structure.pairs[used], np.array(together, dtype=np.float64).reshape(shape)
+        together = np.empty((np.count_nonzero(used), *self.chain.fitted.shape))
+        for place, pair in enumerate(np.flatnonzero(used)):
+            together[place] = self.of_options(np.arange(*self.terms.term_start[first + pair : first + pair + 2]))
+        return self.structure.pairs[used], together
 
     def part(self, kinds: tuple[int, ...]) -> Floats:
         """What the terms of some kinds contribute to the fit, (n, q)."""
-        held = np.isin(self.terms.option_kind[self.terms.option_of_column], kinds)
-        weights = self.chain.coefficients[held].astype(np.float32)
-        return np.asarray((weights.T @ self.terms.columns[held]).T, dtype=np.float64)
+        return self.of_options(np.flatnonzero(np.isin(self.terms.option_kind, kinds)))
+
+    def of_options(self, options: Indices) -> Floats:
+        """What some options contribute to the fit, (n, q)."""
+        return self.terms.columns.sum(self.chain.coefficients, options)
 
 
 def fit_sparse(
@@ -233,11 +234,12 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None, sw
     a matrix product does two in the time of one.
     """
     known = np.flatnonzero(np.isin(every.option_kind[every.option_of_column], (COVARIATE, LINE)))
-    if of_lines is None or len(every.columns) - len(known) > min(len(known), 2 * sweeps):
+    others = np.setdiff1d(np.arange(len(every.squares)), known)
+    if of_lines is None or len(others) > min(len(known), 2 * sweeps):
         return None
-    if len(known) == len(every.columns):
+    if not len(others):
         return of_lines
-    return joined_products(every.columns[:, :n_seen], known, of_lines)
+    return joined_products(known, of_lines, others, every.columns.products_of(others, n_seen))
 
 
 def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
@@ -265,31 +267,31 @@ def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
 
 def pair_term(sources: list[Inputs], pair: list[int], waves: list[int]) -> list[Option]:
     """The product and the surface of each pair of directions; each feature's directions come from its source."""
-    (one, two), (first, second) = sources, pair
-    places = [((first, k), (second, m)) for k in range(one.n_directions) for m in range(two.n_directions)]
-    products = _outer(one.block(first)[:, :1], two.block(second)[:, :1], one.n_seen)
-    values = one.waves(first, waves[0]), two.waves(second, waves[1])
-    surfaces = terms.orthogonal(_outer(*values, one.n_seen), one.n_seen)
     kind = FINE if max(waves) > SMOOTH_WAVES else SURFACE
-    lines = [Option(PRODUCT, columns, place) for columns, place in zip(products, places, strict=True)]
-    return lines + [Option(kind, columns, place) for columns, place in zip(surfaces, places, strict=True)]
+    return _together(PRODUCT, sources, pair, None, ONE_ROW) + _together(kind, sources, pair, waves, _every_row(waves))
 
 
 def triple_term(sources: list[Inputs], triple: list[int]) -> list[Option]:
     """The product and the cube of each triple of directions; each feature's directions come from its source."""
-    given = list(zip(sources, triple, strict=True))
-    one, two, three = (range(source.n_directions) for source in sources)
-    places = [tuple(zip(triple, chosen, strict=True)) for chosen in product(one, two, three)]
-    lines = [source.block(feature)[:, :1] for source, feature in given]
-    waves = [source.waves(feature, CUBE_WAVES) for source, feature in given]
-    outer = partial(reduce, partial(_outer, n_seen=sources[0].n_seen))
-    cubes = np.concatenate([outer([every[:, two] for every in waves]) for two in FIRST_WITH], axis=1)
-    found = [Option(TRIPLE, columns, place) for columns, place in zip(outer(lines), places, strict=True)]
-    orthogonal = terms.orthogonal(cubes, sources[0].n_seen)
-    return found + [Option(CUBE, columns, place) for columns, place in zip(orthogonal, places, strict=True)]
+    return _together(TRIPLE, sources, triple, None, ONE_ROW) + _together(CUBE, sources, triple, [CUBE_WAVES] * 3, CUBES)
 
 
-def _outer(first: Block, second: Block, n_seen: int) -> Block:
-    """Products of all columns of all directions of two features: (a, c, n) and (b, d, n) to (ab, cd, n), centred."""
-    values = first[:, None, :, None] * second[None, :, None, :]
-    return terms.centred(values.reshape(len(first) * len(second), -1, first.shape[-1]), n_seen)
+def _together(
+    kind: int, sources: list[Inputs], features: list[int], waves: list[int] | None, chosen: Indices
+) -> list[Option]:
+    """An option for each choice of a direction of every feature: products of their lines, or of chosen waves."""
+    given = list(zip(sources, features, strict=True))
+    if waves is None:
+        factors = [source.first_lines(feature) for source, feature in given]
+    else:
+        factors = [source.wave_blocks(feature, count) for (source, feature), count in zip(given, waves, strict=True)]
+    chosen = chosen[:, : len(features)]
+    chosen = chosen[[all(row < len(blocks[0]) for row, blocks in zip(rows, factors, strict=True)) for rows in chosen]]
+    places = product(*([(feature, k) for k in range(source.n_directions)] for source, feature in given))
+    columns = terms.orthogonal_crosses(factors, chosen, sources[0].n_seen)
+    return [Option(kind, block, place) for block, place in zip(columns, places, strict=True)]
+
+
+def _every_row(counts: list[int]) -> Indices:
+    """All choices of a row out of blocks of so many."""
+    return np.array(list(product(*map(range, counts))))

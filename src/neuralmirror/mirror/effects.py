@@ -89,11 +89,7 @@ def _own_options(sparse: SparseFit, features: Indices, places: Indices) -> list[
 
 def _main_effect(sparse: SparseFit, options: Indices) -> Floats:
     """What a feature does by itself in every row, to the output that it moves most."""
-    terms, chain = sparse.terms, sparse.chain
-    effect = np.zeros((terms.columns.shape[1], chain.coefficients.shape[1]))
-    for option in options:
-        held = slice(terms.option_start[option], terms.option_start[option + 1])
-        effect += terms.columns[held].T @ chain.coefficients[held]
+    effect = sparse.of_options(options)
     return np.asarray(effect[:, int(np.argmax(effect.var(axis=0)))], dtype=np.float64)
 
 

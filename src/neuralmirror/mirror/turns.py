@@ -24,7 +24,7 @@ from neuralmirror._internal.cache import cached, load, store
 from neuralmirror._internal.pieces import elsewhere, run_pieces
 from neuralmirror._internal.threads import at_once
 from neuralmirror.learner import terms
-from neuralmirror.learner.blocks import joined_products, products_of_rows
+from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns
@@ -226,7 +226,7 @@ class Chains:
         """What all chains have in common: little work, so that each worker does it again and is sent none of it."""
         every = build_terms(self.plain, self.structure)
         flat = terms.assemble(every, self.inputs.n_possible)
-        products = None if self.response.classes else products_of_rows(flat.columns, n_jobs)
+        products = None if self.response.classes else flat.columns.products(self.inputs.n_seen, n_jobs)
         return Shared(every, flat.term_of_option[flat.option_of_column], products)
 
     def strengths(self, numbers: Indices, shared: Shared | None = None) -> Floats:
@@ -271,5 +271,7 @@ def _sources(inputs: Inputs, plain: Inputs, features: list[int], mirrored: set[i
 
 def _own_products(own: Terms, kept_terms: Flags, products: Products, kept_columns: Flags) -> Products:
     """The products of a turn's own columns with all, beside those of the columns that are shared."""
-    kept = np.flatnonzero(kept_terms[own.term_of_option[own.option_of_column]])
-    return joined_products(own.columns, kept, products, np.flatnonzero(kept_columns))
+    is_kept = kept_terms[own.term_of_option[own.option_of_column]]
+    kept, others = np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
+    of_others = own.columns.products_of(others, own.columns.rows.shape[1])
+    return joined_products(kept, products, others, of_others, np.flatnonzero(kept_columns))
