@@ -7,7 +7,7 @@ from genomes import linked_counts, panel_of, response_of
 from neuralmirror.genome.learning import learn
 from neuralmirror.genome.scan import scan
 from neuralmirror.genome.windows import cut_chromosome
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 
 N, P, K = 250, 60, 3
 

@@ -9,7 +9,7 @@ import pytest
 from builders import inputs_of, problem
 from neuralmirror.learner import columns as columns_of_terms
 from neuralmirror.learner.columns import add_option, take_products
-from neuralmirror.learner.sparse import Structure, build_terms, pair_term, triple_term
+from neuralmirror.learner.structure import Structure, build_terms, pair_term, triple_term
 from neuralmirror.learner.terms import CUBE, PRODUCT, SURFACE, TRIPLE, assemble, covariate_term
 
 

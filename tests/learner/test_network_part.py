@@ -11,8 +11,8 @@ from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
 from neuralmirror.learner.network_part import Readers, Turns, fit_readers, further_features
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.perceptron import Goal, fit_network, fit_networks
-from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.stacking import learn
 from neuralmirror.learner.training import Recipe, add_prior, squared_loss, train
 from neuralmirror.learner.weighing import Weights, fit_half

@@ -7,10 +7,12 @@ from scipy.stats import multivariate_normal, truncnorm
 
 from builders import inputs_of, problem
 from neuralmirror.learner import sampler
+from neuralmirror.learner.latent import draw_latent, normal_above
 from neuralmirror.learner.network import Network
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sampler import sample
-from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
+from neuralmirror.learner.sparse import QUICK, fit_sparse
 from neuralmirror.learner.terms import LINE, WIDTHS, Option, assemble, covariate_term
 from neuralmirror.mirror.response import standard_response
 
@@ -90,7 +92,7 @@ def test_three_terms_have_the_probabilities_of_enumeration():
 @pytest.mark.parametrize("bound", [-8.0, -1.0, 0.0, 0.39, 0.41, 2.0, 6.0])
 def test_truncated_normals_lie_above_their_bound_and_have_its_mean_and_spread(bound):
     """Five standard errors of 20,000 draws: fails once in a million seeds."""
-    draws = np.array([sampler._normal_above(bound) for _ in range(20_000)])
+    draws = np.array([normal_above(bound) for _ in range(20_000)])
     law = truncnorm(bound, np.inf)
     assert draws.min() > bound
     assert abs(draws.mean() - law.mean()) < 5 * law.std() / np.sqrt(len(draws))
@@ -105,7 +107,7 @@ def test_latent_responses_respect_the_labels(classes):
     residual = -rng.standard_normal((outputs, 50)).astype(np.float32)
     fit, labels = latent - residual, rng.integers(0, classes, 50)
     for _ in range(3):
-        sampler._draw_latent(residual, latent, labels, 40)
+        draw_latent(residual, latent, labels, 40)
     winners = (latent[0] > 0).astype(int) if classes == 2 else latent.argmax(axis=0)
     np.testing.assert_array_equal(winners[:40], labels[:40])
     assert not latent[:, 40:].any()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.single_effects import single_effects
-from neuralmirror.learner.sparse import Response
 
 N, P, K = 300, 12, 3
 

@@ -7,11 +7,14 @@ import torch
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
+from neuralmirror.learner.orthogonal import orthogonal
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.perceptron import Goal, fit_network
 from neuralmirror.learner.sampler import sample
-from neuralmirror.learner.sparse import Response, fit_sparse, main_term, pair_term
+from neuralmirror.learner.sparse import fit_sparse
 from neuralmirror.learner.stacking import fit_followed, learn
-from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, orthogonal, strengths
+from neuralmirror.learner.structure import main_term, pair_term
+from neuralmirror.learner.terms import LINE, PRODUCT, SMOOTH, SURFACE, assemble, covariate_term, strengths
 from neuralmirror.learner.weighing import shrunken_slope
 
 

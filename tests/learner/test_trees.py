@@ -9,7 +9,7 @@ from neuralmirror.learner.boosting import BINS, DEPTH, NONE, RATE, boost, moves_
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.trees import EDGES, outputs_of_trees, trees_strengths
 from neuralmirror.learner.weighing import Unseen, Weights, fit_half
 

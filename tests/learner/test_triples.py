@@ -5,7 +5,8 @@ import pytest
 
 from neuralmirror.learner import scan
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
+from neuralmirror.learner.outcome import Response
+from neuralmirror.learner.sparse import QUICK, fit_sparse
 
 
 def problem(n=900, p=12, copies=2, direction=0):

@@ -14,7 +14,7 @@ from neuralmirror._internal.responses import check_classes, guess_task
 from neuralmirror._internal.standardised import standardised
 from neuralmirror.genome.windows import Columns, Panel
 from neuralmirror.io.packed import PackedGenotypes
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

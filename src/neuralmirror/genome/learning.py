@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from neuralmirror.genome.copies import draw_group
 from neuralmirror.genome.scan import Groups, Window
 from neuralmirror.genome.windows import Columns, Panel, Stretch
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.single_effects import single_effects
-from neuralmirror.learner.sparse import Response
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.statistic import mirror_statistics
 

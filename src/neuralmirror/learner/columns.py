@@ -8,17 +8,17 @@ columns from a few rows. So memory grows with the rows alone, and a pass over a 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.learner.blocks import products_of_rows
 from neuralmirror.learner.compiled import add, compiled, compiled_step, dot
+from neuralmirror.learner.orthogonal import Block, Crosses
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Block = NDArray[np.float32]  # (columns, n)
 
 NONE = -1
 TILE = 1024  # rows of the data that a pass over crosses takes at a time, so that a cache holds the factors
@@ -36,6 +36,39 @@ class Columns(NamedTuple):
     means: Floats  # (crosses,): over the rows seen
     turn_start: Indices  # (options,): first number of the turn of each option
     turns: Floats  # the turn of each option (columns, crosses), one after the other
+
+    @classmethod
+    def of(cls, blocks: list[Block | Crosses]) -> Columns:
+        """The columns of all options: each row once, those that are columns first."""
+        plain = [block for block in blocks if not isinstance(block, Crosses)]
+        made = [block for block in blocks if isinstance(block, Crosses)]
+        crossed = {id(block): block for crosses in made for block in crosses.blocks}
+        places = sum(map(len, plain)) + starts([len(block) for block in crossed.values()])
+        first_row = dict(zip(crossed, places.tolist(), strict=False))
+        sizes = [(len(block.means), block.turn.size) if isinstance(block, Crosses) else (0, 0) for block in blocks]
+        n_crosses, turn_sizes = np.array(sizes).T
+        widths = np.array([len(block) for block in blocks])
+        row = np.full(int(widths.sum()), NONE)
+        row[np.repeat(n_crosses == 0, widths)] = np.arange(places[0])
+        return cls(
+            rows=np.concatenate([*plain, *crossed.values()]).astype(np.float32, copy=False),
+            row=row,
+            option_start=starts(widths),
+            cross_start=starts(n_crosses),
+            factors=np.concatenate([np.zeros((0, 3), dtype=np.int64), *(_factors(one, first_row) for one in made)]),
+            means=np.concatenate([np.zeros(0), *(crosses.means for crosses in made)]),
+            turn_start=starts(turn_sizes)[:-1],
+            turns=np.concatenate([np.zeros(0), *(crosses.turn.ravel() for crosses in made)]),
+        )
+
+    def squares(self, blocks: list[Block | Crosses], n_seen: int | None) -> Floats:
+        """‖column‖² of all columns over the rows seen, given the blocks that they are of."""
+        plain = self.rows[: np.count_nonzero(self.row != NONE), :n_seen]
+        squares = np.empty(len(self.row))
+        squares[self.row != NONE] = np.einsum("cn,cn->c", plain, plain, dtype=np.float64)
+        known = [block.squares for block in blocks if isinstance(block, Crosses)]
+        squares[self.row == NONE] = np.concatenate([np.zeros(0), *known])
+        return squares
 
     def written_down(self, part: slice) -> Block:
         """All columns in a part of the rows of the data."""
@@ -72,6 +105,18 @@ class Columns(NamedTuple):
         """Parts of the rows seen, in which all columns may be written down."""
         step = max(TILE, BYTES // (4 * max(1, len(self.row))))
         return [slice(start, min(start + step, n_seen)) for start in range(0, n_seen, step)]
+
+
+def _factors(crosses: Crosses, first_row: dict[int, int]) -> Indices:
+    """The rows of each cross, (crosses, 3), given the first row of each block; NONE for the third where it has two."""
+    factors = np.full((len(crosses.means), 3), NONE)
+    factors[:, : len(crosses.blocks)] = crosses.chosen + [first_row[id(block)] for block in crosses.blocks]
+    return factors
+
+
+def starts(lengths: Any) -> Indices:
+    """Where each begins that follows those before it, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 @compiled_step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -12,10 +11,12 @@ from numpy.typing import NDArray
 
 from neuralmirror.learner import embedding, terms
 from neuralmirror.learner.blocks import products_of_rows
+from neuralmirror.learner.orthogonal import Block, orthogonal
 
 Floats = NDArray[np.float64]
 
 MOST_BYTES = 2**29  # of the products of lines
+LINES = 0  # waves: the line of a direction instead
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,10 @@ class Inputs:
             for feature in range(self.n_features)
         ]
 
-    def _lines(self, feature: int) -> list[terms.Block]:
+    def _lines(self, feature: int) -> list[Block]:
         """The columns of the line of each of a feature's directions, (c, n) each and orthogonal."""
         block = self.block(feature)
-        return list(block) if block.shape[1] == 1 else terms.orthogonal(block, self.n_seen)
+        return list(block) if block.shape[1] == 1 else orthogonal(block, self.n_seen)
 
     def block(self, feature: int) -> NDArray[np.float32]:
         """The columns of one feature's directions, (K+1, c, n)."""
@@ -123,22 +124,15 @@ class Inputs:
             return self.block(feature)[:, :count]
         return embedding.waves(self._scores_of(int(self.first_column[feature])), count, self.n_seen)
 
-    def first_lines(self, feature: int) -> list[terms.Block]:
-        """The line of each of a feature's directions as one row each; of a group, its first column."""
-        return self._once(("line", feature), lambda: self.block(feature)[:, :1])
-
-    def wave_blocks(self, feature: int, count: int) -> list[terms.Block]:
-        """The waves of each of a feature's directions, (count, n) each: the same arrays whenever they are asked for."""
-        return self._once((feature, count), lambda: self.waves(feature, count))
-
-    def _once(self, name: tuple[object, int], values: Callable[[], NDArray[np.float32]]) -> list[terms.Block]:
-        """Values (K+1, rows, n) by direction, made when they are first asked for."""
-        if name not in self._blocks:
-            self._blocks[name] = list(values())
-        return self._blocks[name]
+    def blocks(self, feature: int, waves: int) -> list[Block]:
+        """So many waves of each of a feature's directions, (waves, n) each, or LINES; the same arrays each time."""
+        if (feature, waves) not in self._blocks:
+            values = self.block(feature)[:, :1] if waves == LINES else self.waves(feature, waves)
+            self._blocks[feature, waves] = list(values)
+        return self._blocks[feature, waves]
 
     @cached_property
-    def _blocks(self) -> dict[tuple[object, int], list[terms.Block]]:
+    def _blocks(self) -> dict[tuple[int, int], list[Block]]:
         """Lines and waves that were asked for."""
         return {}
 

@@ -20,9 +20,9 @@ from scipy.stats import chi2
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network import Network
-from neuralmirror.learner.outcome import LOGIT, codes, expected
+from neuralmirror.learner.outcome import LOGIT, Response, codes, expected
 from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_networks
-from neuralmirror.learner.sparse import Response, SparseFit
+from neuralmirror.learner.sparse import SparseFit
 from neuralmirror.learner.terms import COVARIATE, PARTS
 
 Floats = NDArray[np.float64]

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import norm
 
-from neuralmirror.learner.sparse import Response
-
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 LOGIT = 1.7  # times a probit is about a logit
+
+
+@dataclass(frozen=True)
+class Response:
+    """What is to be predicted: standardised numbers (n, 1), or labels (n, 1) of so many classes."""
+
+    values: Floats
+    classes: int = 0
+
+    def rows(self, order: Indices) -> Response:
+        """The rows in another order."""
+        return Response(self.values[order], self.classes)
 
 
 def codes(response: Response) -> Floats:

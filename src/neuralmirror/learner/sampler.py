@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from neuralmirror.learner.columns import add_option, take_products
 from neuralmirror.learner.compiled import add, compiled, compiled_step, dot, pick
+from neuralmirror.learner.latent import draw_latent
 from neuralmirror.learner.places import NEAREST, change_places, line_tables
 from neuralmirror.learner.terms import EFFECT_SHARE, FAMILY_OF_KIND, WIDTHS, Terms
 
@@ -90,45 +91,6 @@ def sample(
     )
     sizes, probabilities, coefficients, fitted, rest, noise = result
     return Chain(sizes, probabilities, coefficients, fitted.T, rest.T, float(noise))
-
-
-@compiled_step
-def _normal_above(bound):  # type: ignore[no-untyped-def]
-    """A standard normal given that it exceeds `bound` (Robert, 1995)."""
-    if bound < 0.4:
-        while True:
-            z = np.random.standard_normal()
-            if z > bound:
-                return z
-    rate = 0.5 * (bound + math.sqrt(bound * bound + 4.0))
-    while True:
-        z = bound + np.random.standard_exponential() / rate
-        if np.random.random() < math.exp(-0.5 * (z - rate) ** 2):
-            return z
-
-
-@compiled_step
-def _draw_latent(residual, latent, labels, n_seen):  # type: ignore[no-untyped-def]
-    """Latent responses given the fit and the labels; their residuals move with them."""
-    outputs = latent.shape[0]
-    for i in range(n_seen):
-        if outputs == 1:
-            fit = latent[0, i] - residual[0, i]
-            sign = 1.0 if labels[i] == 1 else -1.0
-            latent[0, i] = fit + sign * _normal_above(-sign * fit)
-            residual[0, i] = latent[0, i] - fit
-            continue
-        for c in range(outputs):
-            fit = latent[c, i] - residual[c, i]
-            if c == labels[i]:
-                bound = -1e30
-                for other in range(outputs):
-                    if other != c:
-                        bound = max(bound, latent[other, i])
-                latent[c, i] = fit + _normal_above(bound - fit)
-            else:
-                latent[c, i] = fit - _normal_above(fit - latent[labels[i], i])
-            residual[c, i] = latent[c, i] - fit
 
 
 @compiled_step
@@ -384,7 +346,7 @@ def _chain(  # type: ignore[no-untyped-def]
         for count in counts:
             count[:] = 0.0
         if classes:
-            _draw_latent(residual, latent, labels, n_seen)
+            draw_latent(residual, latent, labels, n_seen)
         _log_priors(shares, family_of_kind, log_share, log_empty)
         _weigh_columns(squares, option_start, option_kind, noise, spread, gains, costs)
         if len(products) and sweep % FRESH == 0:

@@ -20,7 +20,7 @@ from neuralmirror.learner import embedding
 from neuralmirror.learner.blocks import largest_of_blocks, places_beyond
 from neuralmirror.learner.embedding import CUBE_WAVES, FINE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.terms import orthogonal
+from neuralmirror.learner.orthogonal import orthogonal
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import terms
 from neuralmirror.learner.inputs import MOST_BYTES, Inputs
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.sampler import Chain, sample
-from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.terms import LINE, Option
 
 Floats = NDArray[np.float64]

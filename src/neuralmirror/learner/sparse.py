@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -16,31 +15,17 @@ from numpy.typing import NDArray
 from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan, terms
 from neuralmirror.learner.blocks import joined_products
-from neuralmirror.learner.embedding import CUBE_WAVES, ROUGH_WAVES, SMOOTH_WAVES
 from neuralmirror.learner.inputs import Inputs
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.sampler import Chain, sample
-from neuralmirror.learner.terms import (
-    COVARIATE,
-    CUBE,
-    FINE,
-    LINE,
-    PRODUCT,
-    ROUGH,
-    SMOOTH,
-    SURFACE,
-    TRIPLE,
-    Option,
-    Terms,
-)
+from neuralmirror.learner.structure import Structure, build_terms
+from neuralmirror.learner.terms import COVARIATE, LINE, Terms
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Products = NDArray[np.float32]  # (columns, columns)
 
-ONE_ROW = np.zeros((1, 3), dtype=np.intp)  # of each factor: the product of lines
-# Products of three waves, the first with the second of each feature, and the first with the third.
-CUBES = np.array(sorted({*product((0, 1), repeat=3), *product((0, 2), repeat=3)}))
 RARE = 0.02  # terms beyond lines that are in use less often leave before the last chains
 
 
@@ -59,49 +44,6 @@ class Effort(NamedTuple):
 
 
 FULL, QUICK = Effort(2, 2, 8e9, 400, 1500), Effort(1, 1, 1e9, 60, 250)
-
-
-@dataclass(frozen=True)
-class Response:
-    """What is to be predicted: standardised numbers (n, 1), or labels (n, 1) of so many classes."""
-
-    values: Floats
-    classes: int = 0
-
-    def rows(self, order: Indices) -> Response:
-        """The rows in another order."""
-        return Response(self.values[order], self.classes)
-
-
-@dataclass(frozen=True)
-class Structure:
-    """Beyond lines: the features that may be curved, the pairs and the triples that may act together."""
-
-    curved: Indices
-    pairs: Indices  # (t, 2), each once and in order
-    waves: Indices  # (t, 2): how many of each feature a pair's surface has
-    triples: Indices  # (t, 3)
-
-    @classmethod
-    def of_lines(cls) -> Structure:
-        """Nothing but lines."""
-        return cls(*(np.zeros(shape, dtype=np.intp) for shape in (0, (0, 2), (0, 2), (0, 3))))
-
-    def joined(self, other: Structure) -> Structure:
-        """What is in either, with the finer surface of a pair."""
-        pairs, place = np.unique(np.concatenate([self.pairs, other.pairs]), axis=0, return_inverse=True)
-        waves = np.zeros_like(pairs)
-        np.maximum.at(waves, place, np.concatenate([self.waves, other.waves]))
-        triples = np.unique(np.concatenate([self.triples, other.triples]), axis=0)
-        return Structure(np.union1d(self.curved, other.curved), pairs, waves, triples)
-
-    def pairs_with_waves(self) -> list[tuple[list[int], list[int]]]:
-        """Each pair, and how many waves of either its surface has."""
-        return list(zip(self.pairs.tolist(), self.waves.tolist(), strict=True))
-
-    def size(self) -> int:
-        """How many terms it adds to the lines."""
-        return len(self.curved) + len(self.pairs) + len(self.triples)
 
 
 @dataclass(frozen=True)
@@ -240,58 +182,3 @@ def products_of_columns(every: Terms, n_seen: int, of_lines: Products | None, sw
     if not len(others):
         return of_lines
     return joined_products(known, of_lines, others, every.columns.products_of(others, n_seen))
-
-
-def build_terms(inputs: Inputs, structure: Structure) -> list[list[Option]]:
-    """The covariates, a term for each feature, and one for each pair and triple."""
-    mains = list(inputs.line_terms)
-    for feature in structure.curved.tolist():
-        mains[feature] = main_term(inputs, feature, curved=True)
-    return [
-        terms.covariate_term(inputs.covariates, inputs.directions.shape[2], inputs.n_seen),
-        *mains,
-        *(pair_term([inputs] * 2, pair, waves) for pair, waves in structure.pairs_with_waves()),
-        *(triple_term([inputs] * 3, triple) for triple in structure.triples.tolist()),
-    ]
-
-
-def main_term(inputs: Inputs, feature: int, curved: bool) -> list[Option]:
-    """The line of each direction and, where the feature may be curved, its waves."""
-    options = list(inputs.line_terms[feature])
-    if curved:
-        for kind, count in ((SMOOTH, SMOOTH_WAVES), (ROUGH, ROUGH_WAVES)):
-            values = terms.orthogonal(terms.centred(inputs.waves(feature, count), inputs.n_seen), inputs.n_seen)
-            options += [Option(kind, columns, ((feature, k),)) for k, columns in enumerate(values)]
-    return options
-
-
-def pair_term(sources: list[Inputs], pair: list[int], waves: list[int]) -> list[Option]:
-    """The product and the surface of each pair of directions; each feature's directions come from its source."""
-    kind = FINE if max(waves) > SMOOTH_WAVES else SURFACE
-    return _together(PRODUCT, sources, pair, None, ONE_ROW) + _together(kind, sources, pair, waves, _every_row(waves))
-
-
-def triple_term(sources: list[Inputs], triple: list[int]) -> list[Option]:
-    """The product and the cube of each triple of directions; each feature's directions come from its source."""
-    return _together(TRIPLE, sources, triple, None, ONE_ROW) + _together(CUBE, sources, triple, [CUBE_WAVES] * 3, CUBES)
-
-
-def _together(
-    kind: int, sources: list[Inputs], features: list[int], waves: list[int] | None, chosen: Indices
-) -> list[Option]:
-    """An option for each choice of a direction of every feature: products of their lines, or of chosen waves."""
-    given = list(zip(sources, features, strict=True))
-    if waves is None:
-        factors = [source.first_lines(feature) for source, feature in given]
-    else:
-        factors = [source.wave_blocks(feature, count) for (source, feature), count in zip(given, waves, strict=True)]
-    chosen = chosen[:, : len(features)]
-    chosen = chosen[[all(row < len(blocks[0]) for row, blocks in zip(rows, factors, strict=True)) for rows in chosen]]
-    places = product(*([(feature, k) for k in range(source.n_directions)] for source, feature in given))
-    columns = terms.orthogonal_crosses(factors, chosen, sources[0].n_seen)
-    return [Option(kind, block, place) for block, place in zip(columns, places, strict=True)]
-
-
-def _every_row(counts: list[int]) -> Indices:
-    """All choices of a row out of blocks of so many."""
-    return np.array(list(product(*map(range, counts))))

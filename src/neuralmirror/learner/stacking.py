@@ -17,9 +17,9 @@ from neuralmirror._internal.threads import at_once
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns, network_strengths, plausible
-from neuralmirror.learner.outcome import LOGIT, codes, expected, explained
+from neuralmirror.learner.outcome import LOGIT, Response, codes, expected, explained
 from neuralmirror.learner.perceptron import Goal, NetworkFit, fit_network
-from neuralmirror.learner.sparse import Response, SparseFit, fit_sparse
+from neuralmirror.learner.sparse import SparseFit, fit_sparse
 from neuralmirror.learner.trees import trees_strengths
 from neuralmirror.learner.weighing import Weighed, two_halves, weigh
 

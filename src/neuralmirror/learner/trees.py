@@ -15,7 +15,7 @@ from neuralmirror.learner.boosting import BINS, NONE, Bins, Trees, boost, moves_
 from neuralmirror.learner.embedding import normal_scores
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns, goal_beside, outcomes, plausible
-from neuralmirror.learner.outcome import codes, expected, explained, probabilities
+from neuralmirror.learner.outcome import Response, codes, expected, explained, probabilities
 from neuralmirror.learner.perceptron import fit_networks
-from neuralmirror.learner.sparse import QUICK, Response, SparseFit, fit_sparse
+from neuralmirror.learner.sparse import QUICK, SparseFit, fit_sparse
 from neuralmirror.learner.terms import COVARIATE, PARTS
 from neuralmirror.learner.trees import in_company, outputs_of_trees
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror.learner.engine import Engine
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 from neuralmirror.mirror import effects, screening
 from neuralmirror.mirror.directions import Directions, conditional_directions, independent_directions
 from neuralmirror.mirror.individual import individual

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from neuralmirror._internal.standardised import StandardisedData
 from neuralmirror._internal.threads import in_threads
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.single_effects import single_effects
-from neuralmirror.learner.sparse import Response
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.group_law import GroupLaw, Products, draw_group, group_law
 from neuralmirror.mirror.statistic import mirror_statistics

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
-from neuralmirror.learner.outcome import codes
+from neuralmirror.learner.outcome import Response, codes
 from neuralmirror.learner.perceptron import Goal, fit_networks
-from neuralmirror.learner.sparse import Response
 from neuralmirror.learner.stacking import LearnerFit
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 from neuralmirror.mirror.turns import Sweeps, by_turns, chunks, in_pieces

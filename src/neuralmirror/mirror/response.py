@@ -6,7 +6,8 @@ import numpy as np
 
 from neuralmirror._internal.standardised import StandardisedData, rank_normal, standardised
 from neuralmirror._internal.threads import in_threads
-from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
+from neuralmirror.learner.outcome import Response
+from neuralmirror.learner.sparse import QUICK, fit_sparse
 from neuralmirror.mirror.directions import Directions, blinded
 
 

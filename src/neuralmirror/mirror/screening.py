@@ -17,8 +17,9 @@ from neuralmirror._internal.threads import in_threads
 from neuralmirror.learner import scan
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import MOST_BYTES, Inputs
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.perceptron import Goal, fit_network
-from neuralmirror.learner.sparse import QUICK, Response, fit_sparse
+from neuralmirror.learner.sparse import QUICK, fit_sparse
 from neuralmirror.mirror.directions import Directions, blinded
 from neuralmirror.mirror.response import standard_response
 from neuralmirror.mirror.turns import TURNS

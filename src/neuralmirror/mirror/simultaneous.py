@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuralmirror.learner.engine import Engine
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.stacking import LearnerFit, learn
 from neuralmirror.mirror.directions import Directions, blinded, unblinded
 

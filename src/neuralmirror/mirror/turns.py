@@ -28,20 +28,11 @@ from neuralmirror.learner.blocks import joined_products
 from neuralmirror.learner.engine import Engine
 from neuralmirror.learner.inputs import Inputs
 from neuralmirror.learner.network_part import Turns
+from neuralmirror.learner.outcome import Response
 from neuralmirror.learner.sampler import Chain, sample
-from neuralmirror.learner.sparse import (
-    Effort,
-    Products,
-    Response,
-    SparseFit,
-    Structure,
-    build_terms,
-    fit_sparse,
-    main_term,
-    pair_term,
-    triple_term,
-)
+from neuralmirror.learner.sparse import Effort, Products, SparseFit, fit_sparse
 from neuralmirror.learner.stacking import Beside, LearnerFit, fit_beside, stacked
+from neuralmirror.learner.structure import Structure, build_terms, main_term, pair_term, triple_term
 from neuralmirror.learner.terms import Option, Terms
 from neuralmirror.learner.weighing import Weighed, weigh
 from neuralmirror.mirror.directions import Directions, blinded, unblinded

@@ -22,7 +22,7 @@ from neuralmirror.evaluation import Record
 from neuralmirror.io.errors import DataError
 from neuralmirror.io.options import ReadOptions
 from neuralmirror.io.plink import read_bed, text_lines
-from neuralmirror.learner.sparse import Response
+from neuralmirror.learner.outcome import Response
 from neuralmirror.mirror.clusters import correlation_clusters
 from neuralmirror.mirror.group_law import Products
 from neuralmirror.mirror.group_mirrors import Groups, canonical_order
