@@ -8,7 +8,7 @@ import pytest
 
 from builders import inputs_of, problem
 from neuralmirror.learner import columns as columns_of_terms
-from neuralmirror.learner.columns import add_option, take_products
+from neuralmirror.learner.columns import TILE, add_option, take_products
 from neuralmirror.learner.structure import Structure, build_terms, pair_term, triple_term
 from neuralmirror.learner.terms import CUBE, PRODUCT, SURFACE, TRIPLE, assemble, covariate_term
 
@@ -80,15 +80,17 @@ def test_groups_take_part_with_their_first_columns():
     assert widths == {PRODUCT: 1, SURFACE: 8}  # two columns, four waves
 
 
-def test_products_and_sums_are_those_of_the_columns_written_down(monkeypatch):
-    monkeypatch.setattr(columns_of_terms, "TILE", 7)
-    seen = inputs()
+def test_products_and_sums_are_those_of_the_columns_written_down():
+    seen = inputs(2 * TILE + 100, TILE + 60)
     terms, rng = every_kind(seen), np.random.default_rng(1)
     held, values = terms.columns, terms.columns.written_down(slice(None))
-    residual, along = rng.standard_normal((2, 90)).astype(np.float32), np.zeros((2, len(values)), dtype=np.float32)
+    residual, along = (
+        rng.standard_normal((2, 2 * TILE + 100)).astype(np.float32),
+        np.zeros((2, len(values)), dtype=np.float32),
+    )
     for first, last in zip(terms.term_start[:-1], terms.term_start[1:], strict=True):
-        take_products(first, last, held, residual, along, np.zeros(2000), 60)
-    np.testing.assert_allclose(along, residual[:, :60] @ values[:, :60].T, atol=1e-3)
+        take_products(first, last, held, residual, along, np.zeros(2000), seen.n_seen)
+    np.testing.assert_allclose(along, residual[:, : seen.n_seen] @ values[:, : seen.n_seen].T, atol=0.01)
 
     coefficients = rng.standard_normal((len(values), 2))
     for option in (0, 1, len(terms.option_kind) - 1):
@@ -102,13 +104,11 @@ def test_products_and_sums_are_those_of_the_columns_written_down(monkeypatch):
 
 
 def test_columns_may_be_written_down_in_parts(monkeypatch):
-    terms = every_kind(inputs())
-    values = terms.columns.written_down(slice(0, 60))
-    monkeypatch.setattr(columns_of_terms, "TILE", 11)
     monkeypatch.setattr(columns_of_terms, "BYTES", 0)
-    some = np.array([0, 5, 40, len(values) - 1])
-    np.testing.assert_allclose(terms.columns.products(60), values @ values.T, atol=1e-2)
-    np.testing.assert_allclose(terms.columns.products_of(some, 60), values[some] @ values.T, atol=1e-2)
+    terms, n_seen = every_kind(inputs(TILE + 90, TILE + 60)), TILE + 60
+    values, some = terms.columns.written_down(slice(0, n_seen)), np.array([0, 5, 40, -1])
+    np.testing.assert_allclose(terms.columns.products(n_seen), values @ values.T, atol=0.1)
+    np.testing.assert_allclose(terms.columns.products_of(some, n_seen), values[some] @ values.T, atol=0.1)
     np.testing.assert_allclose(terms.columns.written_down(slice(20, 45)), values[:, 20:45], atol=1e-4)
 
 

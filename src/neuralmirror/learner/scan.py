@@ -29,7 +29,8 @@ FUNCTIONS = 6  # waves of each direction in the scan of pairs
 MOST_PAIRS = 100
 MOST_FINE_PAIRS = 25  # their surfaces have up to four times the columns
 MOST_TRIPLES = 60
-PAIR_WORK = 2e10  # multiplications that the scan of pairs by all functions may take
+PAIR_WORK, WORK_OF_A_ROW = 2e10, 1e7  # multiplications that the scan of pairs by all functions may take
+PAIR_BYTES = 2**29  # of those functions
 TRIPLE_WORK = 5e10  # operations that a first look at all triples may take: it has as many rows as that allows
 LEAST_TRIPLE_ROWS = 200  # fewer find too little
 SECOND_LOOK = 20_000  # triples that chance alone would send on to a look at all rows
@@ -105,12 +106,13 @@ def outstanding_pairs(
     a surface of theirs needs of each (t, 2); strongest first.
 
     The first waves, which are nearly lines, are multiplied for all pairs; six waves for the features that rank highest,
-    as many as the work allows.
+    as many as work and memory allow: about 100 from 2,000 rows on.
     """
-    seen, each = inputs.n_seen, inputs.n_directions
+    (_, each, n), seen = inputs.directions.shape, inputs.n_seen
     rest = torch.from_numpy(_standardised(residual, seen)[:, :seen].astype(np.float32)).to(device)
     everything = np.arange(inputs.n_features)
-    widest = int((PAIR_WORK / (FUNCTIONS**2 * inputs.directions.shape[2])) ** 0.5 / each)
+    widest = (max(PAIR_WORK, WORK_OF_A_ROW * n) / (FUNCTIONS**2 * n)) ** 0.5 / each
+    widest = int(min(widest, PAIR_BYTES / (4 * FUNCTIONS * each * n)))
     highest = np.sort(np.argsort(-ranking, kind="stable")[:widest])
     best = _strongest_pairs(inputs, everything, 1, rest, n_jobs)
     best |= _strongest_pairs(inputs, highest, FUNCTIONS, rest, n_jobs)
@@ -133,24 +135,24 @@ Standings = dict[tuple[int, int], Standing]
 
 def _strongest_pairs(inputs: Inputs, chosen: Indices, count: int, rest: Tensor, n_jobs: int) -> Standings:
     """Pairs among some features whose best product of their first `count` waves passes."""
-    each, size = inputs.n_directions, len(chosen) * inputs.n_directions
-    functions = torch.from_numpy(_functions(inputs, chosen, count)).to(rest.device)  # (count, p(K+1), n)
-    cut = float(norm.isf(0.5 / max(1.0, (count * size) ** 2 / 2)))
-    step = max(1, int(min(CHUNK // (4 * each * max(1, size)), len(chosen) / STRIPS))) * each  # whole features
+    each, p = inputs.n_directions, len(chosen)
+    functions = torch.from_numpy(_functions(inputs, chosen, count)).to(rest.device)  # (p, count, K+1, n)
+    cut = float(norm.isf(0.5 / max(1.0, (count * p * each) ** 2 / 2)))
+    step = max(1, min(CHUNK // (4 * each**2 * max(1, p)), p // STRIPS))
 
     def of_strip(start: int) -> Standings:
-        strip, others = (some.flatten(0, 1) for some in (functions[:, start : start + step], functions[:, start:]))
-        products = _products(strip, others, rest, each).unflatten(0, (count, -1)).unflatten(2, (count, -1))
-        best, which = products.movedim(2, 1).flatten(0, 1).max(dim=0)
+        strip, others = functions[start : start + step].flatten(0, 2), functions[start:].flatten(0, 2)
+        products = _products(strip, others, rest, each).unflatten(0, (-1, count)).unflatten(2, (-1, count))
+        best, which = products.transpose(1, 2).flatten(2).max(dim=2)
         places = (best.triu(1) > cut).nonzero()
-        pairs = chosen[places.cpu().numpy() + start // each]
+        pairs = chosen[places.cpu().numpy() + start]
         scores, waves = (values[places[:, 0], places[:, 1]].tolist() for values in (best, which))
         return {
             (a, b): Standing(score, (1 + wave // count, 1 + wave % count))
             for (a, b), score, wave in zip(pairs.tolist(), scores, waves, strict=True)
         }
 
-    found = in_threads(of_strip, range(0, size, step), n_jobs)
+    found = in_threads(of_strip, range(0, p, step), n_jobs)
     return {pair: standing for strip in found for pair, standing in strip.items()}
 
 
@@ -163,7 +165,7 @@ def outstanding_triples(inputs: Inputs, residual: Floats, device: str = "cpu", n
     rows = min(n, int(TRIPLE_WORK / (2 * (p * each) ** 3 / 3)))
     if p < 3 or rows < min(n, LEAST_TRIPLE_ROWS):
         return np.zeros((0, 3), dtype=np.intp)
-    lines = _functions(inputs, np.arange(p), 1)[0]  # (p(K+1), n)
+    lines = _functions(inputs, np.arange(p), 1).reshape(-1, n)  # (p(K+1), n)
     rest = _standardised(residual, n)[:, :n].astype(np.float32)
     tests = max(1.0, (p * each) ** 3 / 6)
     some = np.linspace(0, n - 1, rows).astype(int)
@@ -237,20 +239,19 @@ def _products_of_three(lines: NDArray[np.float32], rest: NDArray[np.float32], tr
 
 
 def _functions(inputs: Inputs, chosen: Indices, count: int) -> NDArray[np.float32]:
-    """The first waves of every direction, (count, p(K+1), n seen): about a line, a square and a cubic, but bounded.
+    """The first waves of every direction, (p, count, K+1, n seen): about a line, a square and a cubic, but bounded.
 
     Of a group its first columns.
     """
-    seen, each = inputs.n_seen, inputs.n_directions
-    values = np.zeros((count, len(chosen), each, seen), dtype=np.float32)
+    values = np.zeros((len(chosen), count, inputs.n_directions, inputs.n_seen), dtype=np.float32)
     plain = inputs.single[chosen]
     if plain.any():
         waves = embedding.waves(inputs.seen_scores[inputs.first_column[chosen[plain]]], count)
-        values[:, plain] = np.moveaxis(waves, 2, 0)  # from (p, K+1, count, n)
+        values[plain] = waves.swapaxes(1, 2)
     for place in np.flatnonzero(~plain):
-        block = inputs.block(chosen[place])[:, :count, :seen]
-        values[: block.shape[1], place] = block.swapaxes(0, 1)
-    return values.reshape(count, -1, seen)
+        block = inputs.block(chosen[place])[:, :count, : inputs.n_seen]
+        values[place, : block.shape[1]] = block.swapaxes(0, 1)
+    return values
 
 
 def _products(left: Tensor, right: Tensor, rest: Tensor, each: int) -> Tensor:
