@@ -77,6 +77,39 @@ def deep_trees(rng, x):
     return total
 
 
+def index(function):
+    """A function of one line in all features, of variance 1 where these are independent."""
+
+    def truth(rng, x):
+        slopes = signed(rng, x.shape[1])
+        return function(x @ slopes / np.linalg.norm(slopes))
+
+    return truth
+
+
+def ridges(rng, x):
+    """Three waves along lines in all features."""
+    slopes = rng.normal(0, 1.5 / x.shape[1] ** 0.5, (x.shape[1], 3))
+    return np.cos(x @ slopes + rng.uniform(0, 3, 3)).sum(axis=1)
+
+
+def tanh_layers(rng, x):
+    """Two hidden layers of 32 units."""
+    for width in (x.shape[1], 32):
+        x = np.tanh(x @ rng.normal(0, (2 / width) ** 0.5, (width, 32)) + 0.3 * rng.standard_normal(32))
+    return x @ rng.standard_normal(32)
+
+
+def fours(function):
+    """Σ β f(a, b, c, d) over disjoint fours."""
+    return lambda rng, x: function(x[:, ::4], x[:, 1::4], x[:, 2::4], x[:, 3::4]) @ signed(rng, x.shape[1] // 4)
+
+
+def ones(function):
+    """Σ β f(a) over the features."""
+    return lambda rng, x: function(x) @ signed(rng, x.shape[1])
+
+
 def switch(rng, x):
     """The sign of one feature chooses which half of the others acts."""
     one, other = np.split(np.arange(1, x.shape[1]), 2)
@@ -105,6 +138,25 @@ TRUTHS = {  # and the number of relevant features
     "relu units": (relu_units, K),
     "relu layers": (relu_layers, K),
     "deep trees": (deep_trees, K),
+    "ratio of three": (triples(lambda a, b, c: a * b / (1 + c**2)), 18),
+    "size, line and sign": (triples(lambda a, b, c: np.abs(a) * b * np.sign(c)), 18),
+    "sign times square": (pairs(lambda a, b: np.sign(a) * b**2), K),
+    "line beyond one": (pairs(lambda a, b: a * (np.abs(b) > 1)), K),
+    "which is larger": (pairs(np.greater), K),
+    "angle": (pairs(np.arctan2), K),
+    "smallest of three": (triples(lambda a, b, c: np.minimum(np.minimum(a, b), c)), 18),
+    "three positive": (triples(lambda a, b, c: (a > 0) & (b > 0) & (c > 0)), 18),
+    "square of three": (triples(lambda a, b, c: (a + b + c) ** 2), 18),
+    "length of three": (triples(lambda a, b, c: np.sqrt(a**2 + (b * c) ** 2)), 18),
+    "product of four": (fours(lambda a, b, c, d: a * b * c * d), K),
+    "four signs": (fours(lambda a, b, c, d: np.sign(a * b * c * d)), K),
+    "sawtooth": (ones(lambda a: np.mod(a, 1)), K),
+    "beyond one": (ones(lambda a: np.abs(a) > 1), K),
+    "largest of all": (lambda rng, x: x.max(axis=1), K),
+    "wave of an index": (index(lambda u: np.sin(2 * u)), K),
+    "square of an index": (index(np.square), K),
+    "three ridges": (ridges, K),
+    "tanh layers": (tanh_layers, K),
 }
 METHODS = {
     "default": lambda: NeuralGaussianMirror(fdr=FDR, random_state=0),
@@ -126,24 +178,26 @@ def sample(name, seed):
 
 def main(names, samples):
     warnings.simplefilter("ignore")
-    print(f"{'truth':>16} {'':20} {'FDP':>5} {'power':>6} {'network':>8} {'seconds':>8}")
+    print(f"{'truth':>19} {'':20} {'FDP':>5} {'power':>6} {'network':>8} {'trees':>6} {'seconds':>8}")
     for name in names:
         for method, make in METHODS.items():
-            figures = np.zeros(4)
+            figures = np.zeros(5)
             for seed in range(samples):
                 x, y, truth = sample(name, seed)
                 selector = make()
                 took = seconds(lambda selector=selector, x=x, y=y: selector.fit(x, y))
                 found = selector.support_
-                weight = getattr(selector, "part_weights_", {}).get("network", np.nan)
-                figures += [false_discovery_proportion(found, truth), power(found, truth), weight, took]
-            fdp, share, weight, took = figures / samples
-            print(f"{name:>16} {method:20} {fdp:>5.2f} {share:>6.2f} {weight:>8.2f} {took:>8.1f}", flush=True)
+                weights = getattr(selector, "part_weights_", {})
+                counts = [weights.get(part, np.nan) for part in ("network", "trees")]
+                figures += [false_discovery_proportion(found, truth), power(found, truth), *counts, took]
+            fdp, share, network, trees, took = figures / samples
+            rates = f"{fdp:>5.2f} {share:>6.2f} {network:>8.2f} {trees:>6.2f} {took:>8.1f}"
+            print(f"{name:>19} {method:20} {rates}", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[*TRUTHS, []], default=[])
+    parser.add_argument("names", nargs="*", choices=[*TRUTHS, []], default=[], metavar="name", help=", ".join(TRUTHS))
     parser.add_argument("--samples", type=int, default=3)
     given = parser.parse_args()
     main(given.names or list(TRUTHS), given.samples)
